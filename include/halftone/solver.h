@@ -1,0 +1,64 @@
+/* The solver: prepare once, solve many times. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HALFTONE_SOLVER_H
+#define HALFTONE_SOLVER_H
+#include <stdint.h>
+#include "halftone/matrix.h"
+#include "halftone/options.h"
+#include "halftone/report.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ht_solver ht_solver;
+
+/* What a progress callback sees, once an iteration. Return nonzero to stop (outcome HT_STOPPED). */
+typedef struct ht_progress {
+  int64_t iteration;
+  double residual_recursive; /* relative to ||b|| */
+  double elapsed_s;
+  const double *x; /* the current iterate, or NULL where it lives in the solver's order or on a device */
+} ht_progress;
+typedef int (*ht_progress_fn)(void *user, const ht_progress *progress);
+
+/* The caller's operator: y = A x, host memory, length n. Return nonzero to fail. Must be symmetric positive definite. */
+typedef int (*ht_apply_fn)(void *user, int64_t n, const double *x, double *y);
+
+/* The caller's precision policy, consulted every `policy-interval` iterations. Column blocks are 64 consecutive unknowns
+ * in the solver's order. Write one precision (HT_F64, HT_F32 or HT_BF16, the last standing for the 16-bit level) a block. */
+typedef struct ht_policy_view {
+  int64_t iteration, blocks;
+  double residual, residual_target, alpha; /* norms of r in the 2-norm; alpha of the last iteration */
+  const double *direction_norm2;           /* sum of p_j^2 a block */
+  const double *direction_max;             /* max |p_j| a block */
+  const float *error_f32, *error_16;       /* largest column 2-norm, in the block, of the storage error at that level */
+} ht_policy_view;
+typedef int (*ht_policy_fn)(void *user, const ht_policy_view *view, uint8_t *precision);
+
+/* Make a solver. Options are copied: later changes to `options` do not reach it; ht_solver_set_option does. */
+HT_API HT_MUST_CHECK ht_status ht_solver_create(ht_context *ctx, const ht_options *options, ht_solver **solver);
+HT_API void ht_solver_destroy(ht_solver *solver); /* NULL is allowed */
+HT_API HT_MUST_CHECK ht_status ht_solver_set_option(ht_solver *solver, const char *name, const char *value);
+
+/* Give the matrix (borrowed until the solver is destroyed or another is set), or an operator with a diagonal (or NULL). */
+HT_API HT_MUST_CHECK ht_status ht_solver_set_matrix(ht_solver *solver, const ht_matrix *matrix);
+HT_API HT_MUST_CHECK ht_status ht_solver_set_operator(ht_solver *solver, int64_t n, ht_apply_fn apply, void *user, const double *diagonal);
+HT_API void ht_solver_set_progress(ht_solver *solver, ht_progress_fn fn, void *user);
+HT_API void ht_solver_set_policy(ht_solver *solver, ht_policy_fn fn, void *user);
+
+/* Order, scale, tile, build the preconditioner, reserve the workspace. Called by the first solve when it was not called.
+ * After ht_matrix_set_values call it again: the ordering and the pattern's analysis are kept. */
+HT_API HT_MUST_CHECK ht_status ht_solver_prepare(ht_solver *solver);
+
+/* Solve A x = b for `columns` right-hand sides, column-major with leading dimension n, host memory. x holds the starting
+ * vectors on entry and the best iterates on return. Allocates nothing after prepare. `report` (or NULL) is filled for all
+ * columns together: the worst outcome, the sums of iterations and times; ht_solver_column_report gives one column's.
+ * HT_OK also when it did not converge: look at the outcome. */
+HT_API HT_MUST_CHECK ht_status ht_solver_solve(ht_solver *solver, int columns, const double *b, double *x, ht_report *report);
+HT_API const ht_report *ht_solver_column_report(const ht_solver *solver, int column);
+/* The last column's history: residual_recursive relative to ||b||, entry 0 before the first iteration. Borrowed. */
+HT_API int64_t ht_solver_history(const ht_solver *solver, const double **residual_recursive);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,174 @@
+/* The backend table, and the plain views that `data`, `op` and `policy` fill for it. Algorithms are written against this
+ * table and never see a device pointer's arithmetic. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_BACKEND_BACKEND_H
+#define HT_BACKEND_BACKEND_H
+#include <stdint.h>
+#include "base/context.h"
+
+/* Widths that every view shares. */
+enum {
+  HT_LANES = 8,         /* rows (or nodes) a slice of the split storage holds */
+  HT_COLUMN_BLOCK = 64, /* unknowns that share one precision decision; vectors in solver order are padded to it */
+};
+
+/* How many segments of the split storage a product reads: 2, 4 or 8 bytes a value. */
+typedef enum ht_level { HT_LEVEL_16, HT_LEVEL_32, HT_LEVEL_64, HT_LEVELS } ht_level;
+
+/* ---- CSR: the plain reference ---- */
+typedef struct ht_csr_view {
+  int64_t n, nnz;
+  const int64_t *row_start;
+  const int32_t *columns;
+  const double *values;
+} ht_csr_view;
+
+/* ---- Tile-CSC: the EvoCG paper's storage (section 3.2), the baseline ----
+ * Tiles of R rows x 64 columns; non-empty tiles in CSR order of row blocks. Inside a tile CSC: column_start has 65 entries
+ * a tile (relative to the tile's first entry), columns padded to even length with sentinel row R (value 0). Three value
+ * streams hold the same entries; the narrow ones are divided by the column's power-of-two scale. */
+typedef struct ht_tilecsc_view {
+  int64_t n, row_blocks, tiles;
+  int32_t rows_per_block;        /* R, 32..16384 */
+  const int64_t *tile_row_start; /* row_blocks + 1 */
+  const int32_t *tile_column;    /* column block of each tile */
+  const int64_t *tile_entry;     /* first entry of each tile, tiles + 1 */
+  const uint32_t *column_start;  /* 65 a tile */
+  const uint16_t *row_index;     /* row inside the block, R = sentinel */
+  const double *scale;           /* 64 a tile: a power of two a column */
+  const double *value_f64;
+  const float *value_f32;
+  const uint16_t *value_bf16;
+} ht_tilecsc_view;
+
+/* ---- Split storage: one copy of the values, read at 2, 4 or 8 bytes ----
+ *
+ * Everything is in solver order (permuted, padded with zero rows to whole column blocks) and scaled symmetrically by
+ * powers of two, A^ = S^-1 A S^-1 with s_i near sqrt(a_ii), so that |a^_ij| <= 1 for a positive definite A.
+ *
+ * A tile is a block of consecutive rows, stored slice by slice. A slice is HT_LANES consecutive rows (block = 1) or nodes
+ * of `block` consecutive rows each. Its entries form groups, one entry (or block x block entries) a lane:
+ *   run groups first:  lane l has column (node) base + l: one index a group;
+ *   gather groups:     lane l has its own index: HT_LANES indices a group.
+ * An index is 16-bit, relative to the tile's window: column = window + index (in nodes when block > 1).
+ * A lane without an entry holds value 0 and a valid index.
+ * Values of a group: block*block*HT_LANES consecutive numbers, ordered [row in block][column in block][lane].
+ *
+ * FIXED encoding, group exponent e: a^ = 2^-e * (head*2^48 + mid*2^32 + tail) * 2^-63, head and mid and tail signed
+ *   (int16, int16, int32: each the rounded remainder of the one before), so 16 bits give head*2^(-15-e), 32 bits
+ *   (head*2^16+mid)*2^(-31-e), and all bits a^ exactly, but for the entries on the tile's exception list, where the
+ *   double `value` is to be added: a^ = decoded + value, exactly.
+ * FLOAT encoding: head = BF16 rounded from the FP32 rounding of a^, mid and tail integer remainders of the bit patterns
+ *   (FP32 bits = (head<<16) + mid; FP64 bits = bits((double)FP32) + tail). Exponent unused (0).
+ * RAW encoding: head, mid, tail are the bits of the double, from the top; no lower level exists. */
+typedef enum ht_encoding { HT_FIXED, HT_FLOAT, HT_RAW, HT_ENCODINGS } ht_encoding;
+
+typedef struct ht_slice {
+  uint16_t runs, gathers; /* numbers of groups */
+} ht_slice;
+
+typedef struct ht_exception {
+  int32_t row;    /* from the tile's first row */
+  int32_t column; /* in solver order, absolute */
+  double value;
+} ht_exception;
+
+typedef struct ht_tile {
+  int64_t row;           /* first row; a multiple of HT_LANES * block */
+  int64_t rows;          /* rows in the tile, before padding of its last slice */
+  int64_t slice, slices; /* into slice[] */
+  int64_t group;         /* first group: exponent[group], values from group * block^2 * HT_LANES */
+  int64_t groups;
+  int64_t index;  /* into index[] */
+  int64_t window; /* column (node) that index 0 stands for */
+  int64_t exception, exceptions;
+  int64_t touch, touches; /* into touched[]: column blocks this tile reads */
+  int64_t nonzeros;       /* true entries, padding not counted */
+  uint8_t encoding;       /* ht_encoding */
+  uint8_t exact;          /* lowest ht_level whose value equals the FP64 one for every entry */
+} ht_tile;
+
+typedef struct ht_split_view {
+  int64_t n, padded;                     /* unknowns; length of vectors in solver order, a multiple of HT_COLUMN_BLOCK */
+  int block;                             /* unknowns a node that share one index: 1, 2 or 3 */
+  int64_t tiles, slices, groups, blocks; /* blocks = padded / HT_COLUMN_BLOCK */
+  const ht_tile *tile;
+  const ht_slice *slice;
+  const uint16_t *index;
+  const uint8_t *exponent;
+  const int16_t *head, *mid;
+  const int32_t *tail;
+  const ht_exception *exception;
+  const int32_t *touched;
+  /* delta16[i] (or NULL) is added to the diagonal at the 16-bit level so that A16 w = A w for the scaled constant vector w:
+   * the rounding then acts like a change of the couplings, not of the near-null space. */
+  const float *delta16;
+  /* Largest 2-norm over the block's columns of (A^ - A^level), for HT_LEVEL_16 and HT_LEVEL_32; blocks entries each. */
+  const float *column_error[HT_LEVEL_64];
+  /* y = S A^ S x. Exponent of s_i in solver order, or NULL when all are uniform_exponent. */
+  const int16_t *scale_exponent;
+  int uniform_exponent;
+} ht_split_view;
+
+/* ---- The fused CG engine ----
+ * State of one CG solve in solver order on scaled quantities: x^ = S x, r^ = S^-1 r, p^ = S p. The same struct drives the
+ * textbook loop (in the caller's order, unscaled); the controller above reads the scalars only. */
+typedef enum ht_cg_event {
+  HT_CG_REACHED,   /* norm_r <= goal */
+  HT_CG_LIMIT,     /* iteration == iteration_end */
+  HT_CG_DECIDE,    /* iteration == decide_at: the policy wants to look */
+  HT_CG_CURVATURE, /* p'Ap <= 0 */
+  HT_CG_NONFINITE, /* a scalar is NaN or infinite */
+  HT_CG_DROPPED,   /* norm_r <= replace_below */
+  HT_CG_GREW,      /* norm_r > grow_above */
+  HT_CG_PAUSE,     /* pause_every iterations passed: time limit, callbacks, stop flag */
+  HT_CG_FAILED     /* the operator or preconditioner reported an error (status in the context) */
+} ht_cg_event;
+
+typedef struct ht_cg_state {
+  int64_t n;                     /* length of the vectors, padding included */
+  double *x, *r, *p, *s;         /* iterate, residual, direction, A p */
+  double *z;                     /* M^-1 r; textbook loop only */
+  const float *inverse_diagonal; /* M^-1 of Jacobi on the scaled matrix; NULL: M = I in the caller's variables */
+  const uint8_t *tile_level;     /* ht_level of each tile */
+  /* scalars of the last iteration; norms are 2-norms in the caller's variables */
+  int64_t iteration;
+  double norm_r, rz, pap, alpha, beta;
+  int fresh; /* set by the controller: r is new, start with p = M^-1 r */
+  /* events */
+  double goal, replace_below, grow_above;
+  int64_t iteration_end, decide_at, pause_at;
+  /* records, one entry an iteration, index = iteration; capacity entries */
+  int64_t capacity;
+  double *history, *alphas, *betas;
+  /* filled when the run ends with HT_CG_DECIDE: of the current p, a column block each */
+  double *block_norm2, *block_max;
+  double bytes_level[HT_LEVELS]; /* matrix bytes read, added to */
+} ht_cg_state;
+
+/* ---- The table ---- */
+typedef struct ht_backend {
+  const char *name;
+  const char *(*isa)(void); /* instruction set in use: "avx512", "avx2", "portable" */
+  /* Force an instruction set ("auto" for the best this processor has). HT_UNSUPPORTED when the processor lacks it. */
+  ht_status (*set_isa)(ht_context *ctx, const char *name);
+  /* y = A x; deterministic, independent of the number of threads. */
+  void (*csr_multiply)(ht_context *ctx, const ht_csr_view *a, const double *x, double *y);
+  /* r = b - A x in the caller's order. */
+  void (*csr_residual)(ht_context *ctx, const ht_csr_view *a, const double *x, const double *b, double *r);
+  /* level: one ht_level a column block. */
+  void (*tilecsc_multiply)(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y);
+  /* y^ = A^ x^ in solver order; tile_level: one ht_level a tile. */
+  void (*split_multiply)(ht_context *ctx, const ht_split_view *a, const uint8_t *tile_level, const double *x, double *y);
+  /* Vector operations over fixed chunks: the sums do not depend on the number of threads. */
+  double (*dot)(ht_context *ctx, int64_t n, const double *x, const double *y);
+  void (*axpy)(ht_context *ctx, int64_t n, double a, const double *x, double *y);            /* y += a x */
+  void (*xpby)(ht_context *ctx, int64_t n, const double *x, double b, double *y);            /* y = x + b y */
+  void (*scale_by)(ht_context *ctx, int64_t n, const double *d, const double *x, double *y); /* y = d .* x */
+  /* The fused loop on the split storage: runs until an event. Optional: NULL where the backend has none. */
+  ht_cg_event (*cg_run)(ht_context *ctx, const ht_split_view *a, ht_cg_state *state);
+} ht_backend;
+
+/* By name ("cpu", "cuda"); HT_UNSUPPORTED when it is not compiled in, HT_BAD_OPTION with the nearest name otherwise. */
+ht_status ht_backend_find(ht_context *ctx, const char *name, const ht_backend **backend);
+
+#endif

@@ -1,0 +1,12 @@
+/* The CPU backend's table. SPDX-License-Identifier: BSD-3-Clause */
+#include "backend/cpu/cpu.h"
+
+const ht_backend ht_backend_cpu = {
+    .name = "cpu",
+    .csr_multiply = ht_cpu_csr_multiply,
+    .csr_residual = ht_cpu_csr_residual,
+    .dot = ht_cpu_dot,
+    .axpy = ht_cpu_axpy,
+    .xpby = ht_cpu_xpby,
+    .scale_by = ht_cpu_scale_by,
+};

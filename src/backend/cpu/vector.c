@@ -1,0 +1,49 @@
+/* Vector operations. Sums run over fixed chunks, chunk sums are added in order: the bits do not depend on the threads.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "backend/cpu/cpu.h"
+
+enum { CHUNK = 4096, PARALLEL_FROM = 20000, SUMS = 512 };
+
+static double dot_chunk(int64_t n, const double *x, const double *y) {
+  double sum[4] = {0};
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4)
+    for (int k = 0; k < 4; k++) sum[k] += x[i + k] * y[i + k];
+  for (; i < n; i++) sum[0] += x[i] * y[i];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* Chunks are taken in groups of SUMS, so that the partial sums need no allocation. */
+double ht_cpu_dot(ht_context *ctx, int64_t n, const double *x, const double *y) {
+  int threads = ctx->threads;
+  int64_t chunks = (n + CHUNK - 1) / CHUNK;
+  double total = 0, part[SUMS];
+  for (int64_t first = 0; first < chunks; first += SUMS) {
+    int64_t count = chunks - first < SUMS ? chunks - first : SUMS;
+#pragma omp parallel for schedule(static) num_threads(threads) if (n > PARALLEL_FROM)
+    for (int64_t c = 0; c < count; c++) {
+      int64_t begin = (first + c) * CHUNK, length = n - begin < CHUNK ? n - begin : CHUNK;
+      part[c] = dot_chunk(length, x + begin, y + begin);
+    }
+    for (int64_t c = 0; c < count; c++) total += part[c];
+  }
+  return total;
+}
+
+void ht_cpu_axpy(ht_context *ctx, int64_t n, double a, const double *x, double *y) {
+  int threads = ctx->threads;
+#pragma omp parallel for schedule(static) num_threads(threads) if (n > PARALLEL_FROM)
+  for (int64_t i = 0; i < n; i++) y[i] += a * x[i];
+}
+
+void ht_cpu_xpby(ht_context *ctx, int64_t n, const double *x, double b, double *y) {
+  int threads = ctx->threads;
+#pragma omp parallel for schedule(static) num_threads(threads) if (n > PARALLEL_FROM)
+  for (int64_t i = 0; i < n; i++) y[i] = x[i] + b * y[i];
+}
+
+void ht_cpu_scale_by(ht_context *ctx, int64_t n, const double *d, const double *x, double *y) {
+  int threads = ctx->threads;
+#pragma omp parallel for schedule(static) num_threads(threads) if (n > PARALLEL_FROM)
+  for (int64_t i = 0; i < n; i++) y[i] = d[i] * x[i];
+}

@@ -1,0 +1,103 @@
+/* The context, its error record and its log. SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "base/context.h"
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *allocate_default(void *user, size_t bytes) {
+  (void)user;
+  return malloc(bytes);
+}
+
+static void release_default(void *user, void *memory) {
+  (void)user;
+  free(memory);
+}
+
+/* Cores this process may run on: a container or taskset is respected. */
+static int available_cores(void) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  int count = CPU_COUNT(&set);
+  return count > 0 ? count : 1;
+}
+
+ht_status ht_context_create_with(const ht_allocator *allocator, ht_context **ctx) {
+  if (!ctx) return HT_BAD_ARGUMENT;
+  *ctx = NULL;
+  if (!allocator || !allocator->allocate || !allocator->release) return HT_BAD_ARGUMENT;
+  ht_context *c = allocator->allocate(allocator->user, sizeof *c);
+  if (!c) return HT_NO_MEMORY;
+  memset(c, 0, sizeof *c);
+  c->allocator = *allocator;
+  c->threads = available_cores();
+  c->log_level = HT_LOG_WARNING;
+  *ctx = c;
+  return HT_OK;
+}
+
+ht_status ht_context_create(ht_context **ctx) {
+  ht_allocator standard = {allocate_default, release_default, NULL};
+  return ht_context_create_with(&standard, ctx);
+}
+
+void ht_context_destroy(ht_context *ctx) {
+  if (!ctx) return;
+  ht_allocator allocator = ctx->allocator;
+  allocator.release(allocator.user, ctx);
+}
+
+ht_status ht_context_set_threads(ht_context *ctx, int threads) {
+  HT_CHECK(ctx, threads >= 0 && threads <= 4096, HT_BAD_ARGUMENT, "threads must be 0 (all cores) or 1 to 4096, and is %d", threads);
+  ctx->threads = threads ? threads : available_cores();
+  return HT_OK;
+}
+
+int ht_context_threads(const ht_context *ctx) { return ctx->threads; }
+
+void ht_context_set_log(ht_context *ctx, ht_log_fn fn, void *user, ht_log_level level) {
+  ctx->log = fn;
+  ctx->log_user = user;
+  ctx->log_level = level;
+}
+
+void ht_log(ht_context *ctx, ht_log_level level, const char *format, ...) {
+  if (!ctx->log || level > ctx->log_level) return;
+  char message[HT_ERROR_TEXT];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  ctx->log(ctx->log_user, level, message);
+}
+
+const char *ht_context_error(const ht_context *ctx) { return ctx->error; }
+const char *ht_context_trail(const ht_context *ctx) { return ctx->trail; }
+
+void ht_context_clear_error(ht_context *ctx) {
+  ctx->status = HT_OK;
+  ctx->error[0] = ctx->trail[0] = 0;
+}
+
+void ht_context_request_stop(ht_context *ctx) { atomic_store_explicit(&ctx->stop, 1, memory_order_relaxed); }
+void ht_context_clear_stop(ht_context *ctx) { atomic_store_explicit(&ctx->stop, 0, memory_order_relaxed); }
+
+ht_status ht_trace(ht_context *ctx, ht_status status, const char *function, const char *file, int line) {
+  size_t used = strlen(ctx->trail);
+  const char *name = strrchr(file, '/');
+  if (used < sizeof ctx->trail - 1)
+    snprintf(ctx->trail + used, sizeof ctx->trail - used, "%s (%s:%d)\n", function, name ? name + 1 : file, line);
+  return status;
+}
+
+ht_status ht_fail(ht_context *ctx, ht_status status, const char *function, const char *file, int line, const char *format, ...) {
+  ctx->status = status;
+  ctx->trail[0] = 0;
+  va_list args;
+  va_start(args, format);
+  vsnprintf(ctx->error, sizeof ctx->error, format, args);
+  va_end(args);
+  return ht_trace(ctx, status, function, file, line);
+}

@@ -1,0 +1,63 @@
+/* Inside of the context, and the macros every function uses: HT_CHECK, HT_TRY, allocation, logging.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_BASE_CONTEXT_H
+#define HT_BASE_CONTEXT_H
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include "halftone/context.h"
+
+enum { HT_ERROR_TEXT = 1024, HT_TRAIL_TEXT = 2048 };
+
+struct ht_context {
+  ht_allocator allocator;
+  int threads;
+  ht_log_fn log;
+  void *log_user;
+  ht_log_level log_level;
+  atomic_int stop;
+  ht_status status;
+  char error[HT_ERROR_TEXT];
+  char trail[HT_TRAIL_TEXT];
+};
+
+/* Record an error: the sentence says what was expected, what was found, where, and what to do. Returns `status`. */
+ht_status ht_fail(ht_context *ctx, ht_status status, const char *function, const char *file, int line, const char *format, ...)
+    HT_PRINTF(6, 7);
+/* Add a frame to the trail and pass the status on. */
+ht_status ht_trace(ht_context *ctx, ht_status status, const char *function, const char *file, int line);
+void ht_log(ht_context *ctx, ht_log_level level, const char *format, ...) HT_PRINTF(3, 4);
+static inline int ht_stop_requested(ht_context *ctx) { return atomic_load_explicit(&ctx->stop, memory_order_relaxed); }
+
+#define HT_FAIL(ctx, status, ...) return ht_fail((ctx), (status), __func__, __FILE__, __LINE__, __VA_ARGS__)
+#define HT_CHECK(ctx, condition, status, ...)                                                                                              \
+  do {                                                                                                                                     \
+    if (!(condition)) HT_FAIL((ctx), (status), __VA_ARGS__);                                                                               \
+  } while (0)
+#define HT_TRY(ctx, call)                                                                                                                  \
+  do {                                                                                                                                     \
+    ht_status ht_status_ = (call);                                                                                                         \
+    if (ht_status_ != HT_OK) return ht_trace((ctx), ht_status_, __func__, __FILE__, __LINE__);                                             \
+  } while (0)
+/* For functions that own memory: jump to `label` with `status_variable` set; one exit frees. */
+#define HT_TRY_GOTO(ctx, status_variable, call, label)                                                                                     \
+  do {                                                                                                                                     \
+    (status_variable) = (call);                                                                                                            \
+    if ((status_variable) != HT_OK) {                                                                                                      \
+      ht_trace((ctx), (status_variable), __func__, __FILE__, __LINE__);                                                                    \
+      goto label;                                                                                                                          \
+    }                                                                                                                                      \
+  } while (0)
+#define HT_FAIL_GOTO(ctx, status_variable, label, status, ...)                                                                             \
+  do {                                                                                                                                     \
+    (status_variable) = ht_fail((ctx), (status), __func__, __FILE__, __LINE__, __VA_ARGS__);                                               \
+    goto label;                                                                                                                            \
+  } while (0)
+
+/* count*size bytes from the context's allocator, 64-byte aligned, not cleared (first touch is the user's). count 0 gives a
+ * valid pointer. Overflow and exhaustion both give HT_NO_MEMORY with the size in the sentence. *memory is NULL on error. */
+ht_status ht_allocate(ht_context *ctx, int64_t count, size_t size, void *memory);
+ht_status ht_allocate_zeroed(ht_context *ctx, int64_t count, size_t size, void *memory);
+void ht_release(ht_context *ctx, void *memory); /* NULL is allowed */
+
+#endif

@@ -1,0 +1,130 @@
+/* Parsing, checking and printing one option; nearest names. SPDX-License-Identifier: BSD-3-Clause */
+#include "base/option_table.h"
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/context.h"
+
+/* Levenshtein distance, for names up to 63 characters. */
+static int distance(const char *a, const char *b) {
+  int row[64];
+  size_t n = strlen(b);
+  if (strlen(a) > 63 || n > 62) return 99;
+  for (size_t j = 0; j <= n; j++) row[j] = (int)j;
+  for (size_t i = 1; a[i - 1]; i++) {
+    int diagonal = row[0];
+    row[0] = (int)i;
+    for (size_t j = 1; j <= n; j++) {
+      int above = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
+      if (above + 1 < best) best = above + 1;
+      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      diagonal = above;
+      row[j] = best;
+    }
+  }
+  return row[n];
+}
+
+const char *ht_nearest(const char *name, int count, const char *(*candidate)(void *user, int index), void *user) {
+  const char *best = NULL;
+  int least = 99;
+  for (int i = 0; i < count; i++) {
+    int d = distance(name, candidate(user, i));
+    if (d < least) {
+      least = d;
+      best = candidate(user, i);
+    }
+  }
+  return best && least <= 2 + (int)strlen(best) / 3 ? best : NULL;
+}
+
+/* Index of `word` in "a|b|c", or -1. */
+static int find_choice(const char *choices, const char *word) {
+  size_t length = strlen(word);
+  int index = 0;
+  for (const char *at = choices; at; index++) {
+    size_t n = strcspn(at, "|");
+    if (n == length && !strncmp(at, word, n)) return index;
+    at = at[n] ? at + n + 1 : NULL;
+  }
+  return -1;
+}
+
+static ht_status parse_number(ht_context *ctx, const ht_option_row *row, const char *text, double *value) {
+  char *end;
+  *value = strtod(text, &end);
+  HT_CHECK(ctx, *text && !*end && isfinite(*value), HT_BAD_OPTION, "%s takes a number, and was given '%s'", row->info.name, text);
+  int whole = row->info.type == HT_OPTION_INTEGER;
+  HT_CHECK(ctx, !whole || *value == floor(*value), HT_BAD_OPTION, "%s takes a whole number, and was given '%s'", row->info.name, text);
+  HT_CHECK(ctx, *value >= row->info.low && *value <= row->info.high, HT_BAD_OPTION, "%s must be between %g and %g, and is %s",
+           row->info.name, row->info.low, row->info.high, text);
+  return HT_OK;
+}
+
+ht_status ht_option_parse(ht_context *ctx, const ht_option_row *row, void *fields, const char *text) {
+  void *field = (char *)fields + row->offset;
+  double number = 0;
+  switch (row->info.type) {
+  case HT_OPTION_REAL:
+    HT_TRY(ctx, parse_number(ctx, row, text, &number));
+    *(double *)field = number;
+    return HT_OK;
+  case HT_OPTION_INTEGER:
+    HT_TRY(ctx, parse_number(ctx, row, text, &number));
+    *(int64_t *)field = (int64_t)number;
+    return HT_OK;
+  case HT_OPTION_FLAG: {
+    int index = find_choice("0|1|no|yes|false|true|off|on", text);
+    HT_CHECK(ctx, index >= 0, HT_BAD_OPTION, "%s is yes or no, and was given '%s'", row->info.name, text);
+    *(int *)field = index & 1;
+    return HT_OK;
+  }
+  case HT_OPTION_CHOICE: {
+    int index = find_choice(row->info.choices, text);
+    HT_CHECK(ctx, index >= 0, HT_BAD_OPTION, "%s is one of %s, and was given '%s'", row->info.name, row->info.choices, text);
+    *(int *)field = index;
+    return HT_OK;
+  }
+  case HT_OPTION_TEXT:
+    HT_CHECK(ctx, strlen(text) < HT_OPTION_TEXT_SIZE, HT_BAD_OPTION, "%s takes at most %d characters", row->info.name,
+             HT_OPTION_TEXT_SIZE - 1);
+    strcpy(field, text);
+    return HT_OK;
+  }
+  HT_FAIL(ctx, HT_INTERNAL, "option %s has no type", row->info.name);
+}
+
+void ht_option_print(const ht_option_row *row, const void *fields, char *text, size_t size) {
+  const void *field = (const char *)fields + row->offset;
+  switch (row->info.type) {
+  case HT_OPTION_REAL: {
+    for (int digits = 6; digits <= 17; digits++) { /* the shortest text that reads back as the same number */
+      snprintf(text, size, "%.*g", digits, *(const double *)field);
+      if (strtod(text, NULL) == *(const double *)field) break;
+    }
+    return;
+  }
+  case HT_OPTION_INTEGER: snprintf(text, size, "%lld", (long long)*(const int64_t *)field); return;
+  case HT_OPTION_FLAG: snprintf(text, size, "%s", *(const int *)field ? "yes" : "no"); return;
+  case HT_OPTION_CHOICE: {
+    const char *at = row->info.choices;
+    for (int i = *(const int *)field; i > 0; i--) at += strcspn(at, "|") + 1;
+    snprintf(text, size, "%.*s", (int)strcspn(at, "|"), at);
+    return;
+  }
+  case HT_OPTION_TEXT: snprintf(text, size, "%s", (const char *)field); return;
+  }
+}
+
+void ht_option_set_default(const ht_option_row *row, void *fields) {
+  void *field = (char *)fields + row->offset;
+  switch (row->info.type) {
+  case HT_OPTION_REAL: *(double *)field = row->default_number; return;
+  case HT_OPTION_INTEGER: *(int64_t *)field = (int64_t)row->default_number; return;
+  case HT_OPTION_FLAG:
+  case HT_OPTION_CHOICE: *(int *)field = (int)row->default_number; return;
+  case HT_OPTION_TEXT: snprintf(field, HT_OPTION_TEXT_SIZE, "%s", row->info.choices); return;
+  }
+}

@@ -1,0 +1,34 @@
+/* Operators: a matrix made ready for products. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_OP_OPERATOR_H
+#define HT_OP_OPERATOR_H
+#include "backend/backend.h"
+#include "data/matrix.h"
+#include "op/options.h"
+
+typedef struct ht_operator ht_operator;
+struct ht_operator {
+  ht_context *ctx;
+  const ht_backend *backend;
+  const char *format; /* "csr", "tilecsc", "split", "callback" */
+  int64_t n, nnz, bytes;
+  /* y = A x in the caller's order, unscaled. block_level: one ht_level a column block of 64 unknowns in solver order, or NULL
+   * for FP64; formats without levels (blocks == 0) ignore it. Adds the matrix bytes read to bytes_level when not NULL. */
+  ht_status (*apply)(ht_operator *self, const uint8_t *block_level, const double *x, double *y, double *bytes_level);
+  /* New values on the same pattern. */
+  ht_status (*update)(ht_operator *self, const ht_matrix *matrix);
+  void (*destroy)(ht_operator *self);
+  int64_t blocks;                         /* column blocks, 0 when there are no levels */
+  const float *column_error[HT_LEVEL_64]; /* as in ht_split_view; in the caller's scale (multiply by |p|, get |A p| error) */
+  const int32_t *order;                   /* solver order to caller's: order[new] = old, or NULL when natural */
+  double time_ordering_s;
+  const ht_split_view *split; /* for the fused engine, or NULL */
+};
+
+ht_status ht_operator_create_csr(ht_context *ctx, const ht_matrix *matrix, ht_operator **op);
+ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_operator_options *options, const ht_matrix *matrix, ht_operator **op);
+ht_status ht_operator_create_split(ht_context *ctx, const ht_operator_options *options, const ht_matrix *matrix, ht_operator **op);
+static inline void ht_operator_destroy(ht_operator *op) {
+  if (op) op->destroy(op);
+}
+
+#endif
