@@ -60,8 +60,10 @@ static void find_needs(const ht_split_view *a, ht_cg_plan *plan, const int32_t *
       for (int64_t t = unit->tile; t < unit->tile + unit->tiles; t++)
         for (int64_t k = 0; k < a->tile[t].touches; k++) {
           int64_t needed = unit_of_block[a->touched[a->tile[t].touch + k]];
-          if (needed < first || needed > last) plan->unit[needed].early = 1;
-          else if (needed > ahead) ahead = needed;
+          if (needed < first || needed > last)
+            plan->unit[needed].early = 1;
+          else if (needed > ahead)
+            ahead = needed;
         }
       unit->ahead = ahead;
     }
