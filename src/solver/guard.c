@@ -67,6 +67,7 @@ static ht_status refresh(ht_guard *g, double *norm, double *change) {
   loop->get_iterate(loop, g->x);
   loop->get_residual(loop, g->previous);
   HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, norm));
+  g->certified = *norm;
   g->certifier.backend->axpy(g->ctx, n, -1, g->residual, g->previous);
   *change = ht_norm2(g->ctx, g->certifier.backend, n, g->previous);
   if (*norm < g->best_norm) {
@@ -231,6 +232,10 @@ static ht_status check_progress(ht_guard *g, int *done, ht_outcome *outcome) {
   if (s->norm_r < 0.9 * g->lowest) {
     g->lowest = s->norm_r;
     g->improved_at = s->iteration;
+    if (lowest_level(g) == HT_LEVEL_64) { /* below FP64 the loop's residual is no measure of x */
+      g->loop->get_iterate(g->loop, g->best);
+      g->best_norm = s->norm_r;
+    }
     return HT_OK;
   }
   int64_t idle = s->iteration - g->improved_at, n = g->loop->op->n;
@@ -316,21 +321,26 @@ static void begin(ht_guard *g, double norm) {
   g->loop->set_residual(g->loop, g->residual);
 }
 
-static ht_status iterate(ht_guard *g, ht_outcome *outcome) {
+/* A converged solve leaves x and its residual as the certificate saw them, with its norm in `certified`. */
+static ht_status iterate(ht_guard *g, ht_outcome *outcome, double *norm) {
   for (int done = 0; !done;) {
     set_events(g);
     ht_cg_event event = g->loop->run(g->loop);
     HT_TRY(g->ctx, handlers[event](g, event, &done, outcome));
   }
+  *norm = g->certified;
   return HT_OK;
 }
 
 /* The better of the current and the best iterate goes to x, its true residual to g->residual. */
 static ht_status keep_best(ht_guard *g, double *norm) {
-  double change;
-  HT_TRY(g->ctx, refresh(g, norm, &change));
-  if (*norm <= g->best_norm) return HT_OK;
-  memcpy(g->x, g->best, (size_t)g->loop->op->n * sizeof(double));
+  int64_t n = g->loop->op->n;
+  double best = g->best_norm;
+  if (best < INFINITY) HT_TRY(g->ctx, ht_certify(&g->certifier, g->best, g->b, g->residual, &best));
+  g->loop->get_iterate(g->loop, g->x);
+  HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, norm));
+  if (*norm <= best) return HT_OK;
+  memcpy(g->x, g->best, (size_t)n * sizeof(double));
   return ht_certify(&g->certifier, g->x, g->b, g->residual, norm);
 }
 
@@ -405,8 +415,8 @@ ht_status ht_guard_solve(ht_guard *g, const double *b, double *x, ht_report *rep
   if (norm <= g->goal)
     report->outcome = HT_CONVERGED;
   else {
-    HT_TRY(g->ctx, iterate(g, &report->outcome));
-    HT_TRY(g->ctx, keep_best(g, &norm));
+    HT_TRY(g->ctx, iterate(g, &report->outcome, &norm));
+    if (report->outcome != HT_CONVERGED) HT_TRY(g->ctx, keep_best(g, &norm));
     if (norm <= g->goal) report->outcome = HT_CONVERGED;
   }
   fill_report(g, norm, report);

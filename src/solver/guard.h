@@ -28,6 +28,7 @@ typedef struct ht_guard {
   double reference;    /* ||r|| at the last replacement or start */
   double drop;         /* replace when ||r|| falls below drop * reference; 0: never */
   double best_norm;    /* true residual of `best`, or infinity */
+  double certified;    /* true residual of the last certificate */
   double claimed;      /* true residual at the last failed claim in FP64 */
   int futile;          /* failed claims in FP64 that gained nothing */
   int64_t since;       /* iteration of the last replacement */
