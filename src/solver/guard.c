@@ -229,13 +229,13 @@ static ht_status test_null_vector(ht_guard *g, int *is_null, double *ratio) {
 
 static ht_status check_progress(ht_guard *g, int *done, ht_outcome *outcome) {
   const ht_cg_state *s = &g->loop->state;
+  if (s->norm_r < g->best_norm && lowest_level(g) == HT_LEVEL_64) { /* below FP64 the loop's residual is no measure of x */
+    g->loop->get_iterate(g->loop, g->best);
+    g->best_norm = s->norm_r;
+  }
   if (s->norm_r < 0.9 * g->lowest) {
     g->lowest = s->norm_r;
     g->improved_at = s->iteration;
-    if (lowest_level(g) == HT_LEVEL_64) { /* below FP64 the loop's residual is no measure of x */
-      g->loop->get_iterate(g->loop, g->best);
-      g->best_norm = s->norm_r;
-    }
     return HT_OK;
   }
   int64_t idle = s->iteration - g->improved_at, n = g->loop->op->n;
