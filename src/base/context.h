@@ -29,7 +29,8 @@ ht_status ht_trace(ht_context *ctx, ht_status status, const char *function, cons
 void ht_log(ht_context *ctx, ht_log_level level, const char *format, ...) HT_PRINTF(3, 4);
 static inline int ht_stop_requested(ht_context *ctx) { return atomic_load_explicit(&ctx->stop, memory_order_relaxed); }
 
-#define HT_FAIL(ctx, status, ...) return ht_fail((ctx), (status), __func__, __FILE__, __LINE__, __VA_ARGS__)
+/* Returns the constant, not the call's value, so that the static analyser sees that it is not HT_OK. */
+#define HT_FAIL(ctx, status, ...) return (ht_fail((ctx), (status), __func__, __FILE__, __LINE__, __VA_ARGS__), (status))
 #define HT_CHECK(ctx, condition, status, ...)                                                                                              \
   do {                                                                                                                                     \
     if (!(condition)) HT_FAIL((ctx), (status), __VA_ARGS__);                                                                               \

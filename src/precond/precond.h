@@ -32,6 +32,8 @@ const ht_precond_entry *ht_precond_at(int index); /* NULL past the end */
  * HT_BAD_MATRIX when the matrix does not allow it (a diagonal entry that is not positive: the sentence names the row). */
 ht_status ht_precond_create(ht_context *ctx, const ht_precond_options *options, const ht_matrix *matrix, int unknowns_per_node,
                             ht_precond **precond);
+/* Jacobi from a diagonal alone (copied), for the caller's operators; NULL gives M = I, and an entry that is not positive takes 1. */
+ht_status ht_precond_create_diagonal(ht_context *ctx, int64_t n, const double *diagonal, ht_precond **precond);
 static inline void ht_precond_destroy(ht_precond *p) {
   if (p) p->destroy(p);
 }
