@@ -2,6 +2,7 @@
 #ifndef HALFTONE_H
 #define HALFTONE_H
 #include "halftone/context.h"
+#include "halftone/generate.h"
 #include "halftone/matrix.h"
 #include "halftone/options.h"
 #include "halftone/precision.h"

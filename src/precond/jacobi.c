@@ -1,4 +1,5 @@
 /* Jacobi: M is the diagonal of A. SPDX-License-Identifier: BSD-3-Clause */
+#include "data/diagonal.h"
 #include "precond/precond.h"
 
 typedef struct {
@@ -16,8 +17,8 @@ static void apply(ht_precond *self, const double *r, double *z) {
 static ht_status update(ht_precond *self, const ht_matrix *matrix) {
   double *inverse = ((jacobi *)self)->inverse;
   HT_TRY(self->ctx, ht_precond_check_update(self, matrix));
-  HT_TRY(self->ctx, ht_precond_check_diagonal(self->ctx, matrix));
-  ht_precond_diagonal(matrix, inverse);
+  HT_TRY(self->ctx, ht_matrix_check_diagonal(self->ctx, matrix));
+  ht_matrix_diagonal(matrix, inverse);
   for (int64_t i = 0; i < self->n; i++) inverse[i] = 1 / inverse[i];
   return HT_OK;
 }

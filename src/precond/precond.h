@@ -38,12 +38,6 @@ static inline void ht_precond_destroy(ht_precond *p) {
   if (p) p->destroy(p);
 }
 
-/* The diagonal, n entries, 0 where none is stored. */
-void ht_precond_diagonal(const ht_matrix *matrix, double *diagonal);
-/* The first row whose diagonal entry is not positive (the matrix is then not positive definite), with that entry; -1: none. */
-int64_t ht_precond_bad_diagonal(const ht_matrix *matrix, double *value);
-/* The same as an error, and that every reciprocal is finite: HT_BAD_MATRIX with the row in the sentence. */
-ht_status ht_precond_check_diagonal(ht_context *ctx, const ht_matrix *matrix);
 /* HT_BAD_ARGUMENT when the matrix cannot hold new values for a preconditioner built on n rows and nnz nonzeros. */
 ht_status ht_precond_check_update(const ht_precond *p, const ht_matrix *matrix);
 

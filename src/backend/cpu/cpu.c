@@ -6,6 +6,7 @@ const ht_backend ht_backend_cpu = {
     .cache_bytes = ht_cpu_cache_bytes,
     .csr_multiply = ht_cpu_csr_multiply,
     .csr_residual = ht_cpu_csr_residual,
+    .tilecsc_multiply = ht_cpu_tilecsc_multiply,
     .dot = ht_cpu_dot,
     .axpy = ht_cpu_axpy,
     .xpby = ht_cpu_xpby,

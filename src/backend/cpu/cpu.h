@@ -6,6 +6,8 @@
 /* csr.c */
 void ht_cpu_csr_multiply(ht_context *ctx, const ht_csr_view *a, const double *x, double *y);
 void ht_cpu_csr_residual(ht_context *ctx, const ht_csr_view *a, const double *x, const double *b, double *r);
+/* tilecsc.c */
+void ht_cpu_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y);
 /* vector.c */
 double ht_cpu_dot(ht_context *ctx, int64_t n, const double *x, const double *y);
 void ht_cpu_axpy(ht_context *ctx, int64_t n, double a, const double *x, double *y);
