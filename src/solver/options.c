@@ -129,8 +129,12 @@ ht_status ht_options_set_integer(ht_options *options, const char *name, long lon
 
 ht_status ht_options_get(const ht_options *options, const char *name, char *text, size_t size) {
   int i = 0;
+  char whole[HT_OPTION_TEXT_SIZE];
   HT_TRY(options->ctx, find(options->ctx, name, &i));
-  ht_option_print(row_of[i], (const char *)options + base_of[i], text, size);
+  ht_option_print(row_of[i], (const char *)options + base_of[i], whole, sizeof whole);
+  HT_CHECK(options->ctx, strlen(whole) < size, HT_BAD_ARGUMENT, "the value of %s takes %zu bytes, and the buffer has %zu", name,
+           strlen(whole) + 1, size);
+  strcpy(text, whole);
   return HT_OK;
 }
 
