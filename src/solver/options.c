@@ -92,12 +92,16 @@ static ht_status find(ht_context *ctx, const char *name, int *index) {
   HT_FAIL(ctx, HT_BAD_OPTION, "there is no option '%s'; `halftone help solve` lists them", name);
 }
 
+void ht_options_set_defaults(ht_options *options) {
+  for (int i = 0; i < ht_option_count(); i++) ht_option_set_default(row_of[i], (char *)options + base_of[i]);
+}
+
 ht_status ht_options_create(ht_context *ctx, ht_options **options) {
   *options = NULL;
   ht_options *o;
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *o, &o));
   o->ctx = ctx;
-  for (int i = 0; i < ht_option_count(); i++) ht_option_set_default(row_of[i], (char *)o + base_of[i]);
+  ht_options_set_defaults(o);
   *options = o;
   return HT_OK;
 }
