@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/context.h"
+#include "data/diagonal.h"
 #include "halftone/version.h"
 #include "solver/guard.h"
 
@@ -42,7 +43,10 @@ ht_status ht_solver_create(ht_context *ctx, const ht_options *options, ht_solver
   *solver = NULL;
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *s, &s));
   s->ctx = ctx;
-  s->options = *options;
+  if (options)
+    s->options = *options;
+  else
+    ht_options_set_defaults(&s->options);
   s->options.ctx = ctx;
   *solver = s;
   return HT_OK;
@@ -240,7 +244,7 @@ static ht_status make_all(ht_solver *s) {
 static ht_status read_diagonal(ht_solver *s) {
   if (!s->matrix) return HT_OK;
   if (!s->diagonal) HT_TRY(s->ctx, ht_allocate(s->ctx, s->n, sizeof(double), &s->diagonal));
-  ht_precond_diagonal(s->matrix, s->diagonal);
+  ht_matrix_diagonal(s->matrix, s->diagonal);
   return HT_OK;
 }
 
