@@ -5,7 +5,10 @@ cd "$(dirname "$0")/.." || exit 1
 jobs=$(nproc)
 
 check_format() { # the formatter's version is pinned: another one formats differently
-  git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format-14 --dry-run -Werror && echo "format: clean"
+  local wrong
+  wrong=$(git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format-14 --dry-run -Werror 2>&1 | sed -n 's/^\([^:]*\):.*error:.*/\1/p' | sort -u)
+  [ -z "$wrong" ] || { printf "not formatted ('make format' does it):\n%s\n" "$wrong"; return 1; }
+  echo "format: clean"
 }
 check_layers() { python3 tools/check_layers.py; }
 check_words() { bash tools/check_words.sh; }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/option_table.h"
+#include "halftone/precision.h"
 
 /* EvoCG section 4.7: thresholds on max|p| of a tile. Absolute, hence blind to the scale of the problem: a baseline. */
 static void decide_rule(const ht_policy *self, const ht_policy_view *view, uint8_t *level) {
@@ -53,8 +54,8 @@ static ht_policy choose(const ht_policy_facts *f, char *why) {
     return fixed("auto", HT_LEVEL_16);
   }
   if (f->bytes_streamed < f->cache_bytes) {
-    snprintf(why, 256, "fixed:f64: an iteration's %.1f MB stay in the %.0f MB cache, where fewer bytes save nothing", f->bytes_streamed / 1e6,
-             f->cache_bytes / 1e6);
+    snprintf(why, 256, "fixed:f64: an iteration's %.1f MB stay in the %.0f MB cache, where fewer bytes save nothing",
+             f->bytes_streamed / 1e6, f->cache_bytes / 1e6);
     return fixed("auto", HT_LEVEL_64);
   }
   ht_policy p = fixed("auto", HT_LEVEL_16);
@@ -77,8 +78,8 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
   while (index < POLICIES && strcmp(names[index], options->policy)) index++;
   if (index == POLICIES) {
     const char *nearest = ht_nearest(options->policy, POLICIES, name_at, NULL);
-    HT_FAIL(ctx, HT_BAD_OPTION, "there is no policy '%s'; %s%s%s the policies are auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget", options->policy,
-            nearest ? "did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    HT_FAIL(ctx, HT_BAD_OPTION, "there is no policy '%s'; %s%s%s the policies are auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget",
+            options->policy, nearest ? "did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
   }
   switch (index) {
   case AUTO: *policy = choose(facts, why); break;

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <omp.h>
 #include <string.h>
+#include "backend/cpu/isa.h"
 #include "backend/cpu/split.h"
 
 /* ---- plan ---- */
@@ -60,8 +61,10 @@ static void find_needs(const ht_split_view *a, ht_cg_plan *plan, const int32_t *
       for (int64_t t = unit->tile; t < unit->tile + unit->tiles; t++)
         for (int64_t k = 0; k < a->tile[t].touches; k++) {
           int64_t needed = unit_of_block[a->touched[a->tile[t].touch + k]];
-          if (needed < first || needed > last) plan->unit[needed].early = 1;
-          else if (needed > ahead) ahead = needed;
+          if (needed < first || needed > last)
+            plan->unit[needed].early = 1;
+          else if (needed > ahead)
+            ahead = needed;
         }
       unit->ahead = ahead;
     }
@@ -246,8 +249,13 @@ static ht_cg_event run_thread(const sweep *w, int thread, int threads, ht_cg_sta
   }
 }
 
+static const ht_cg_kernels *kernels_in_use(void) {
+  static const ht_cg_kernels *const kernels[HT_CPU_ISAS] = {&ht_cpu_cg_portable, &ht_cpu_cg_avx2, &ht_cpu_cg_avx512};
+  return kernels[ht_cpu_isa_in_use()];
+}
+
 ht_cg_event ht_cpu_cg_run(ht_cg_plan *plan, const ht_split_view *a, ht_cg_state *state) {
-  sweep w = {plan, a, state, ht_cpu_cg_kernels(), {state->inverse_diagonal, a->scale_exponent, ldexp(1.0, 2 * a->uniform_exponent)}};
+  sweep w = {plan, a, state, kernels_in_use(), {state->inverse_diagonal, a->scale_exponent, ldexp(1.0, 2 * a->uniform_exponent)}};
   ht_cg_event event = HT_CG_FAILED;
   ht_cg_state result = *state;
   int64_t before = state->fresh ? state->iteration - 1 : state->iteration;

@@ -21,7 +21,7 @@ struct ht_cg_plan {
   ht_context *ctx;
   int64_t units, parts;
   ht_cg_unit *unit;
-  int64_t *part; /* parts + 1: first unit of each part */
+  int64_t *part;        /* parts + 1: first unit of each part */
   ht_cg_sums *sums[2];  /* of alternating sweeps: the old ones may be read while the new are written */
   int64_t *index_bytes; /* a tile */
   ht_barrier barrier;
