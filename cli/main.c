@@ -19,6 +19,8 @@ int cli_bad(const char *format, ...) {
   return CLI_BAD;
 }
 
+void cli_warning(const char *sentence) { fprintf(stderr, "halftone: warning: %s\n", sentence); }
+
 static int verbose;
 
 static void on_log(void *user, ht_log_level level, const char *message) {

@@ -18,20 +18,20 @@ static double *vectors(int64_t n, int columns) {
   return calloc((size_t)n * (size_t)columns, size);
 }
 
-/* Is A*ones zero but for rounding? Then ones would be a poor "known solution": A is singular, and b would be noise. */
-static int is_zero_product(const cli_problem *p) {
+/* Does every row add up to zero but for rounding? Then the constant vector is a null vector, and A*1 would be noise. */
+static int is_singular_by_rows(const ht_matrix *matrix, int64_t n) {
   const int64_t *start;
   const double *values;
-  double row_sum = 0, largest_b = 0, longest = 1;
-  ht_matrix_csr(p->matrix, &start, NULL, &values);
-  for (int64_t i = 0; i < p->n; i++) {
-    double sum = 0;
-    for (int64_t k = start[i]; k < start[i + 1]; k++) sum += fabs(values[k]);
-    row_sum = fmax(row_sum, sum);
-    largest_b = fmax(largest_b, fabs(p->b[i]));
-    longest = fmax(longest, (double)(start[i + 1] - start[i]));
+  ht_matrix_csr(matrix, &start, NULL, &values);
+  for (int64_t i = 0; i < n; i++) {
+    double sum = 0, size = 0;
+    for (int64_t k = start[i]; k < start[i + 1]; k++) {
+      sum += values[k];
+      size += fabs(values[k]);
+    }
+    if (fabs(sum) > (double)(start[i + 1] - start[i]) * DBL_EPSILON * size) return 0;
   }
-  return row_sum > 0 && largest_b <= longest * DBL_EPSILON * row_sum;
+  return n > 0;
 }
 
 /* The solution behind "A*ones" and "A*random:SEED". */
@@ -41,24 +41,23 @@ static ht_status read_known(ht_context *ctx, cli_problem *p, const char *word) {
   return ht_vector_read(ctx, word, NULL, p->n, p->known);
 }
 
-static ht_status make_default_b(ht_context *ctx, cli_problem *p) {
-  ht_status status = ht_vector_read(ctx, "A*ones", p->matrix, p->n, p->b);
-  if (status != HT_OK) return status;
-  p->origin = "b = A*1, so that the solution is known";
-  if (!is_zero_product(p)) return read_known(ctx, p, "ones");
-  /* The solution is known only up to a null vector, so no error is reported. */
-  p->origin = "b = A*random, since A*1 = 0 shows that A is singular";
-  return ht_vector_read(ctx, "A*random:1", p->matrix, p->n, p->b);
+/* The solution of a singular system is known only up to a null vector, so no error is reported for it. */
+static ht_status make_default_b(ht_context *ctx, cli_problem *p, int singular) {
+  p->origin = singular ? "b = A*random, since A*1 = 0 shows that A is singular" : "b = A*1, so that the solution is known";
+  ht_status status = ht_vector_read(ctx, singular ? "A*random:1" : "A*ones", p->matrix, p->n, p->b);
+  return status == HT_OK && !singular ? read_known(ctx, p, "ones") : status;
 }
 
 static ht_status read_b(ht_context *ctx, cli_problem *p, const char *b) {
+  int singular = is_singular_by_rows(p->matrix, p->n);
+  if (singular) cli_warning("the matrix is singular: every row adds up to 0; a consistent b is solved all the same");
   p->columns = 1;
   p->b = vectors(p->n, p->columns);
   if (!p->b) return HT_NO_MEMORY;
-  if (!b) return make_default_b(ctx, p);
+  if (!b) return make_default_b(ctx, p, singular);
   p->origin = b;
   ht_status status = ht_vector_read(ctx, b, p->matrix, p->n, p->b);
-  if (status == HT_OK && !strncmp(b, "A*", 2)) status = read_known(ctx, p, b + 2);
+  if (status == HT_OK && !singular && !strncmp(b, "A*", 2)) status = read_known(ctx, p, b + 2);
   return status;
 }
 
