@@ -63,7 +63,7 @@ int cli_unknown_command(const char *word) {
 }
 
 static int asks_for_help(int argc, char **argv) {
-  for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
+  for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
     if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) return 1;
   return 0;
 }

@@ -8,13 +8,13 @@
 #include "progress.h"
 #include "show.h"
 
-static int check_arguments(const cli_args *args) {
+static int check_arguments(ht_context *ctx, const cli_args *args) {
   if (args->word_count < 1) return cli_bad("solve needs a matrix file; the form is: halftone solve %s", args->command->synopsis);
   static const char *const outputs[] = {"-o", "--history", "--report"};
   int to_standard = args_value(args, "--json") != NULL;
   for (int i = 0; i < 3; i++) {
     const char *path = args_value(args, outputs[i]);
-    if (output_check(path)) return CLI_BAD;
+    if (output_check(ctx, path)) return CLI_BAD;
     to_standard += path && !strcmp(path, "-");
   }
   if (to_standard > 1) return cli_bad("only one of -o, --history, --report and --json can go to standard output");
@@ -37,7 +37,7 @@ static int64_t find_history(const ht_solver *solver, const ht_report *report, co
   return report->iterations > 0 ? ht_solver_history(solver, residual) : 0;
 }
 
-static int write_history(const char *path, const ht_solver *solver, const ht_report *report) {
+static int write_history(ht_context *ctx, const char *path, const ht_solver *solver, const ht_report *report) {
   cli_output output;
   const double *residual = NULL;
   int64_t count = find_history(solver, report, &residual);
@@ -45,7 +45,7 @@ static int write_history(const char *path, const ht_solver *solver, const ht_rep
   if (output_open(&output, path)) return CLI_BAD;
   fputs("iteration,residual_recursive\n", output.file);
   for (int64_t i = 0; i < count; i++) fprintf(output.file, "%lld,%.17g\n", (long long)i, residual[i]);
-  return output_close(&output);
+  return output_close(ctx, &output);
 }
 
 void solve_write_options(cli_json *json, const ht_options *options) {
@@ -80,12 +80,12 @@ static void write_json(FILE *file, const cli_problem *problem, const ht_options 
   json_finish(&json);
 }
 
-static int write_report(const char *path, const cli_problem *problem, const ht_options *options, const ht_report *report) {
+static int write_report(ht_context *ctx, const char *path, const cli_problem *problem, const ht_options *options, const ht_report *report) {
   cli_output output;
   if (!path) return 0;
   if (output_open(&output, path)) return CLI_BAD;
   write_json(output.file, problem, options, report);
-  return output_close(&output);
+  return output_close(ctx, &output);
 }
 
 /* An unsymmetric matrix is bad input: there is no iterate. Everything else that is not "converged" is "not solved". */
@@ -111,7 +111,7 @@ static int write_results(ht_context *ctx, const cli_args *args, const cli_proble
     ht_status status = ht_vector_write(ctx, x, problem->n, problem->columns, problem->x);
     if (status != HT_OK) return cli_failed(ctx, status);
   }
-  if (write_history(history_path, solver, report) || write_report(report_path, problem, options, report)) return CLI_BAD;
+  if (write_history(ctx, history_path, solver, report) || write_report(ctx, report_path, problem, options, report)) return CLI_BAD;
   int screen = !json && !args_value(args, "--quiet") && !(x && !strcmp(x, "-")) && !(history_path && !strcmp(history_path, "-")) &&
                !(report_path && !strcmp(report_path, "-"));
   if (json) write_json(stdout, problem, options, report);
@@ -151,7 +151,7 @@ int solve_command(ht_context *ctx, const cli_args *args) {
   cli_problem problem = {0};
   if (args_value(args, "--verbose")) cli_set_verbose(ctx);
   ht_status status = args_solver_options(ctx, args, &options);
-  int result = status == HT_OK ? check_arguments(args) : cli_failed(ctx, status);
+  int result = status == HT_OK ? check_arguments(ctx, args) : cli_failed(ctx, status);
   if (!result) result = problem_read(ctx, args->words[0], args_value(args, "-b"), args_value(args, "-x0"), &problem);
   if (!result) result = solve_problem(ctx, args, options, &problem);
   problem_release(&problem);
