@@ -13,24 +13,12 @@ void ht_matrix_diagonal(const ht_matrix *a, double *diagonal) {
   for (int64_t i = 0; i < a->n; i++) diagonal[i] = diagonal_of(a, i);
 }
 
-int64_t ht_matrix_bad_diagonal(const ht_matrix *a, double *value) {
-  for (int64_t i = 0; i < a->n; i++) {
-    double d = diagonal_of(a, i);
-    if (d > 0) continue;
-    *value = d;
-    return i;
-  }
-  return -1;
-}
-
 ht_status ht_matrix_check_diagonal(ht_context *ctx, const ht_matrix *a) {
-  double value = 0;
-  int64_t row = ht_matrix_bad_diagonal(a, &value);
-  HT_CHECK(ctx, row < 0, HT_BAD_MATRIX,
-           "a positive definite matrix has a positive diagonal, and entry (%lld,%lld), counted from 1, is %g; check the matrix",
-           (long long)row + 1, (long long)row + 1, value);
   for (int64_t i = 0; i < a->n; i++) {
     double d = diagonal_of(a, i);
+    HT_CHECK(ctx, d > 0, HT_BAD_MATRIX,
+             "a positive definite matrix has a positive diagonal, and entry (%lld,%lld), counted from 1, is %g; check the matrix",
+             (long long)i + 1, (long long)i + 1, d);
     HT_CHECK(ctx, isfinite(1 / d), HT_BAD_MATRIX,
              "diagonal entry (%lld,%lld), counted from 1, is %g, and its reciprocal overflows; multiply the system by a power of two",
              (long long)i + 1, (long long)i + 1, d);

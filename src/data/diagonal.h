@@ -5,10 +5,8 @@
 
 /* n entries, 0 where none is stored. */
 void ht_matrix_diagonal(const ht_matrix *matrix, double *diagonal);
-/* The first row whose diagonal entry is not positive (the matrix is then not positive definite), with that entry in
- * *value; -1 when there is none. */
-int64_t ht_matrix_bad_diagonal(const ht_matrix *matrix, double *value);
-/* The same as an error, and that every reciprocal is finite: HT_BAD_MATRIX with the row in the sentence. */
+/* A positive definite matrix has a positive diagonal; solvers divide by it. HT_BAD_MATRIX, with the row in the sentence,
+ * when an entry is not positive or its reciprocal overflows. */
 ht_status ht_matrix_check_diagonal(ht_context *ctx, const ht_matrix *matrix);
 
 #endif

@@ -1,9 +1,9 @@
 /* Options of the preconditioners. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_PRECOND_OPTIONS_H
-enum { HT_PRECOND_NONE, HT_PRECOND_JACOBI, HT_PRECOND_BLOCK_JACOBI, HT_PRECOND_IC0 };
-
 #define HT_PRECOND_OPTIONS_H
 #include "base/option.h"
+
+enum { HT_PRECOND_NONE, HT_PRECOND_JACOBI, HT_PRECOND_BLOCK_JACOBI, HT_PRECOND_IC0 };
 
 #define HT_PRECOND_OPTIONS(X)                                                                                                              \
   X(CHOICE, precond, 1, 0, 3, AT_PREPARE, "none|jacobi|block-jacobi|ic0", "preconditioner")                                                \

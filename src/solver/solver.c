@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/context.h"
+#include "data/diagonal.h"
 #include "halftone/version.h"
 #include "solver/guard.h"
 
@@ -243,7 +244,7 @@ static ht_status make_all(ht_solver *s) {
 static ht_status read_diagonal(ht_solver *s) {
   if (!s->matrix) return HT_OK;
   if (!s->diagonal) HT_TRY(s->ctx, ht_allocate(s->ctx, s->n, sizeof(double), &s->diagonal));
-  ht_precond_diagonal(s->matrix, s->diagonal);
+  ht_matrix_diagonal(s->matrix, s->diagonal);
   return HT_OK;
 }
 
