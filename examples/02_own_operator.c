@@ -33,7 +33,8 @@ int main(void) {
   int failed = 1;
 
   for (int k = 0; k < N; k++) { /* the solution x (1-x) y (1-y): five points are exact for it */
-    double px = h * (k % M + 1), py = h * (k / M + 1);
+    int i = k % M + 1, j = k / M + 1;
+    double px = h * i, py = h * j;
     exact[k] = px * (1 - px) * py * (1 - py);
     b[k] = 2 * h * h * (px * (1 - px) + py * (1 - py));
     diagonal[k] = 4;
