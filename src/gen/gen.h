@@ -29,14 +29,14 @@ typedef struct ht_gen_kind {
   HT_GEN_SIDES2(X, side)                                                                                                                   \
   X(INTEGER, nz, 0, 0, 2147483647, AT_PREPARE, NULL, "points along z; 0 takes size")
 #define HT_GEN_SEED(X) X(INTEGER, seed, 1, 0, 9e15, AT_PREPARE, NULL, "random numbers: the same seed gives the same matrix")
-#define HT_GEN_COEFFICIENTS(X)                                                                                                             \
-  X(CHOICE, coefficients, 0, 0, 3, AT_PREPARE, "constant|lognormal|jumps|anisotropic", "the coefficient k of each cell")                   \
+#define HT_GEN_CELLS_WITH(X, choices)                                                                                                      \
+  X(CHOICE, coefficients, 0, 0, 3, AT_PREPARE, choices, "the coefficient k of each cell")                                                  \
   X(REAL, sigma, 1, 0, 30, AT_PREPARE, NULL, "lognormal: standard deviation of log k")                                                     \
   X(REAL, contrast, 1e4, 1e-15, 1e15, AT_PREPARE, NULL, "jumps: k is 1 or this, by blocks")                                                \
-  X(REAL, anisotropy, 100, 1e-15, 1e15, AT_PREPARE, NULL, "anisotropic: factor on couplings along x")                                      \
   X(INTEGER, correlation, 0, 0, 2147483647, AT_PREPARE, NULL,                                                                              \
     "cells over which k is alike; 0: each cell alone (lognormal), an eighth of the side (jumps)")                                          \
   HT_GEN_SEED(X)
+#define HT_GEN_CELLS(X) HT_GEN_CELLS_WITH(X, "constant|lognormal|jumps")
 
 #define HT_GEN_N2(o)                                                                                                                       \
   { (o)->nx ? (o)->nx : (o)->size, (o)->ny ? (o)->ny : (o)->size, 1 }
@@ -90,6 +90,7 @@ typedef struct ht_gen_grid {
   double (*weight)(const void *self, int64_t a, int64_t b, int axes, int rising);
   double (*shift)(const void *self, int64_t i); /* or NULL */
   const void *self;
+  int drop_zeros; /* edges of weight 0 are not stored */
 } ht_gen_grid;
 ht_status ht_gen_from_grid(ht_context *ctx, const ht_gen_grid *grid, const char *source, ht_matrix **matrix);
 

@@ -40,6 +40,12 @@ static void list_offsets(grid_rows *rows) {
       }
 }
 
+/* Both ends ask from the lower one. */
+static double edge_weight(const ht_gen_grid *grid, const offset *o, int64_t i, int64_t j) {
+  if (j < 0) return grid->weight(grid->self, i, -1, o->axes, o->rising);
+  return j > i ? grid->weight(grid->self, i, j, o->axes, o->rising) : grid->weight(grid->self, j, i, o->axes, o->rising);
+}
+
 static int64_t grid_row(const void *self, int64_t i, int32_t *columns, double *values) {
   const grid_rows *rows = self;
   const ht_gen_grid *grid = rows->grid;
@@ -51,18 +57,18 @@ static int64_t grid_row(const void *self, int64_t i, int32_t *columns, double *v
     if (2 * k == rows->count) place = count++;
     int inside = 1;
     for (int d = 0; d < 3; d++) inside &= (uint64_t)(at[d] + o->d[d]) < (uint64_t)n[d];
-    if (!columns) {
+    if (!columns && !grid->drop_zeros) { /* the pattern tells the length */
       count += inside;
       continue;
     }
-    int64_t j = i + o->step;
-    double w = !inside ? grid->weight(grid->self, i, -1, o->axes, o->rising)
-               : j > i ? grid->weight(grid->self, i, j, o->axes, o->rising)
-                       : grid->weight(grid->self, j, i, o->axes, o->rising);
+    double w = edge_weight(grid, o, i, inside ? i + o->step : -1);
     diagonal += fabs(w);
-    if (!inside) continue;
-    columns[count] = (int32_t)j;
-    values[count++] = -w;
+    if (!inside || (grid->drop_zeros && w == 0)) continue;
+    if (columns) {
+      columns[count] = (int32_t)(i + o->step);
+      values[count] = -w;
+    }
+    count++;
   }
   if (columns) {
     columns[place] = (int32_t)i;

@@ -1,19 +1,22 @@
 /* Stencils on grids: stencil2d, stencil3d, laplace27, laplace27e8, neumann. SPDX-License-Identifier: BSD-3-Clause */
 #include "gen/gen.h"
 
+#define COEFFICIENTS(X)                                                                                                                    \
+  HT_GEN_CELLS_WITH(X, "constant|lognormal|jumps|anisotropic")                                                                             \
+  X(REAL, anisotropy, 100, 1e-15, 1e15, AT_PREPARE, NULL, "anisotropic: factor on couplings along x")
 #define STENCIL2D(X)                                                                                                                       \
   X(CHOICE, points, 0, 0, 1, AT_PREPARE, "5|9", "points of the stencil")                                                                   \
   HT_GEN_SIDES2(X, 200)                                                                                                                    \
-  HT_GEN_COEFFICIENTS(X)
+  COEFFICIENTS(X)
 #define STENCIL3D(X)                                                                                                                       \
   X(CHOICE, points, 3, 0, 3, AT_PREPARE, "7|15|19|27", "points of the stencil")                                                            \
   HT_GEN_SIDES3(X, 32)                                                                                                                     \
-  HT_GEN_COEFFICIENTS(X)
+  COEFFICIENTS(X)
 #define LAPLACE27(X) HT_GEN_SIDES3(X, 64)
 #define NEUMANN(X)                                                                                                                         \
   X(CHOICE, points, 2, 0, 5, AT_PREPARE, "5|9|7|15|19|27", "points of the stencil; 5 and 9 are flat and take nz = 1")                      \
   HT_GEN_SIDES3(X, 32)                                                                                                                     \
-  HT_GEN_COEFFICIENTS(X)
+  COEFFICIENTS(X)
 HT_OPTION_STRUCT(stencil2d_parameters, STENCIL2D);
 HT_OPTION_STRUCT(stencil3d_parameters, STENCIL3D);
 HT_OPTION_STRUCT(laplace27_parameters, LAPLACE27);
@@ -44,7 +47,7 @@ static ht_status make(ht_context *ctx, int points, const ht_gen_field *field, do
   }
   if (field->coefficients == HT_GEN_LOGNORMAL || field->coefficients == HT_GEN_JUMPS) HT_TRY(ctx, ht_gen_coefficients(ctx, field, &k));
   w.k = k;
-  ht_gen_grid grid = {{field->n[0], field->n[1], field->n[2]}, points, weight, NULL, &w};
+  ht_gen_grid grid = {{field->n[0], field->n[1], field->n[2]}, points, weight, NULL, &w, 0};
   ht_status status = ht_gen_from_grid(ctx, &grid, source, matrix);
   ht_release(ctx, k);
   if (status != HT_OK) return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
@@ -79,7 +82,7 @@ static ht_status make_neumann(ht_context *ctx, const void *parameters, const cha
 static ht_status laplace27(ht_context *ctx, const void *parameters, double scale, const char *source, ht_matrix **matrix) {
   const laplace27_parameters *o = parameters;
   weights w = {.factor = {1, 1, 1, 1, 1, 1, 1, 1}, .scale = scale};
-  ht_gen_grid grid = {HT_GEN_N3(o), 27, weight, NULL, &w};
+  ht_gen_grid grid = {HT_GEN_N3(o), 27, weight, NULL, &w, 0};
   return ht_gen_from_grid(ctx, &grid, source, matrix);
 }
 

@@ -43,7 +43,10 @@ ht_status ht_solver_create(ht_context *ctx, const ht_options *options, ht_solver
   *solver = NULL;
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *s, &s));
   s->ctx = ctx;
-  s->options = *options;
+  if (options)
+    s->options = *options;
+  else
+    ht_options_set_defaults(&s->options);
   s->options.ctx = ctx;
   *solver = s;
   return HT_OK;
