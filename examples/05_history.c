@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include "halftone/halftone.h"
 
-enum { N = 400, STOP_AT = 100 };
+enum { N = 5000, STOP_AT = 100 };
 
 /* Called once an iteration; nonzero ends the solve with the outcome "interrupted" and the best iterate so far. */
 static int watch(void *user, const ht_progress *progress) {
@@ -24,10 +24,10 @@ int main(void) {
   int64_t nnz = 0, stop_at = STOP_AT;
   int failed = 1;
 
-  for (int i = 0; i < N; i++) { /* the second difference: CG needs about N iterations */
+  for (int i = 0; i < N; i++) { /* a chain with every node held by a weak spring */
     row_start[i] = nnz;
     if (i > 0) columns[nnz] = i - 1, values[nnz++] = -1;
-    columns[nnz] = i, values[nnz++] = 2;
+    columns[nnz] = i, values[nnz++] = 2.01;
     if (i < N - 1) columns[nnz] = i + 1, values[nnz++] = -1;
     b[i] = 1.0 / (i + 1);
   }
