@@ -20,6 +20,7 @@ typedef struct sorter {
   double *values;
   block *blocks;
   int64_t block_count, upper, lower;
+  int canonical; /* the entries stand in order, none twice */
   /* the result */
   int64_t *row_start;
   int32_t *csr_columns;
@@ -50,8 +51,8 @@ static int64_t block_end(const sorter *s, int64_t b) { return (b + 1) * BLOCK < 
 static ht_status survey(sorter *s) {
   s->block_count = (s->count + BLOCK - 1) / BLOCK;
   HT_TRY(s->ctx, ht_allocate(s->ctx, s->block_count, sizeof(block), &s->blocks));
-  int64_t upper = 0, lower = 0;
-#pragma omp parallel for schedule(static) num_threads(s->threads) reduction(+ : upper, lower)
+  int64_t upper = 0, lower = 0, disorder = 0;
+#pragma omp parallel for schedule(static) num_threads(s->threads) reduction(+ : upper, lower, disorder)
   for (int64_t b = 0; b < s->block_count; b++) {
     block range = {INT32_MAX, 0, INT32_MAX, 0};
     for (int64_t k = b * BLOCK; k < block_end(s, b); k++) {
@@ -62,9 +63,11 @@ static ht_status survey(sorter *s) {
       if (c > range.column_max) range.column_max = c;
       upper += c > r;
       lower += c < r;
+      if (k > 0) disorder += s->rows[k - 1] > r || (s->rows[k - 1] == r && s->columns[k - 1] >= c);
     }
     s->blocks[b] = range;
   }
+  s->canonical = disorder == 0;
   s->upper = upper;
   s->lower = lower;
   return HT_OK;
@@ -127,12 +130,19 @@ static int64_t row_of_share(const int64_t *starts, int64_t n, int64_t total, int
   return low;
 }
 
-static ht_status sort_entries(sorter *s) {
+/* The number of entries of row i into row_start[i+1]. */
+static ht_status count_entries(sorter *s) {
   HT_TRY(s->ctx, ht_allocate(s->ctx, s->n + 1, sizeof *s->row_start, &s->row_start));
-  int64_t n = s->n, total = 0, shares = s->threads, *starts = s->row_start + 1;
+  s->row_start[0] = 0;
+  int64_t n = s->n, shares = s->threads;
 #pragma omp parallel for schedule(static, 1) num_threads(s->threads)
   for (int64_t t = 0; t < shares; t++) count_rows(s, n * t / shares, n * (t + 1) / shares);
-  s->row_start[0] = 0;
+  return HT_OK;
+}
+
+static ht_status sort_entries(sorter *s) {
+  HT_TRY(s->ctx, count_entries(s));
+  int64_t n = s->n, total = 0, shares = s->threads, *starts = s->row_start + 1;
   for (int64_t i = 0; i < n; i++) {
     int64_t length = starts[i];
     starts[i] = total;
@@ -146,6 +156,18 @@ static ht_status sort_entries(sorter *s) {
 #pragma omp parallel for schedule(static, 1) num_threads(s->threads)
   for (int64_t t = 0; t < shares; t++) place_rows(s, cuts[t], cuts[t + 1]);
   ht_release(s->ctx, cuts);
+  return HT_OK;
+}
+
+/* Entries that stand in order are the CSR already, but for the row starts. */
+static ht_status keep_entries(sorter *s) {
+  HT_TRY(s->ctx, count_entries(s));
+  for (int64_t i = 0; i < s->n; i++) s->row_start[i + 1] += s->row_start[i];
+  s->csr_columns = s->columns;
+  s->csr_values = s->values;
+  s->columns = NULL;
+  s->values = NULL;
+  release_entries(s);
   return HT_OK;
 }
 
@@ -186,6 +208,8 @@ static ht_status judge_both_triangles(sorter *s, const char *source, int *as_giv
 static ht_status build(sorter *s, const char *source, int64_t *duplicates) {
   HT_TRY(s->ctx, survey(s));
   int mirror = s->mirror && (s->lower || s->upper);
+  /* An empty list has no arrays to keep. */
+  if (!mirror && s->canonical && s->count) return keep_entries(s);
   if (mirror && s->lower && s->upper) {
     s->mirror = 0;
     HT_TRY(s->ctx, sort_entries(s));

@@ -44,6 +44,9 @@ static ht_status fill(ht_text *t, ht_block *b, int64_t line) {
   ht_context *ctx = t->input->ctx;
   size_t got = 0, room = b->capacity - b->left;
   if (!t->ended) HT_TRY(ctx, ht_input_read(t->input, b->text + b->left, room, &got));
+  if (t->carriage_returns)
+    for (char *p = b->text + b->left; p < b->text + b->left + got; p++)
+      if (*p == '\r') *p = '\n';
   size_t total = b->left + got;
   if (got < room) {
     t->ended = 1;
@@ -62,6 +65,7 @@ ht_status ht_text_open(ht_input *input, ht_text *t) {
   memset(t, 0, sizeof *t);
   t->input = input;
   t->line = 1;
+  t->carriage_returns = memchr(input->head, '\r', input->head_size) && !memchr(input->head, '\n', input->head_size);
   /* A small file gets small buffers, and shows its end to the first read. */
   size_t capacity = input->bound < BLOCK ? (size_t)input->bound + 1 : BLOCK;
   ht_status status;

@@ -29,6 +29,7 @@ typedef struct ht_text {
   size_t at;    /* next byte of the current block, while lines are taken one by one */
   int64_t line; /* number of the line that starts there, from 1 */
   int ended;
+  int carriage_returns; /* lines end in '\r' alone, as on old Macs */
 } ht_text;
 
 ht_status ht_text_open(ht_input *input, ht_text *text);
