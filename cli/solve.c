@@ -101,7 +101,8 @@ static int has_iterate(const cli_problem *p, const ht_report *report) {
   return 1;
 }
 
-/* Files first, the screen last: a reader that closes the pipe early loses no file. */
+/* No file for a system that was refused as bad input; else files first, the screen last: a reader that closes the pipe early loses no file.
+ */
 static int write_results(ht_context *ctx, const cli_args *args, const cli_problem *problem, const ht_options *options,
                          const ht_solver *solver, const ht_report *report) {
   int outcome = exit_status(report->outcome), json = args_value(args, "--json") != NULL;
@@ -111,7 +112,8 @@ static int write_results(ht_context *ctx, const cli_args *args, const cli_proble
     ht_status status = ht_vector_write(ctx, x, problem->n, problem->columns, problem->x);
     if (status != HT_OK) return cli_failed(ctx, status);
   }
-  if (write_history(ctx, history_path, solver, report) || write_report(ctx, report_path, problem, options, report)) return CLI_BAD;
+  if (outcome != CLI_BAD && write_history(ctx, history_path, solver, report)) return CLI_BAD;
+  if (outcome != CLI_BAD && write_report(ctx, report_path, problem, options, report)) return CLI_BAD;
   int screen = !json && !args_value(args, "--quiet") && !(x && !strcmp(x, "-")) && !(history_path && !strcmp(history_path, "-")) &&
                !(report_path && !strcmp(report_path, "-"));
   if (json) write_json(stdout, problem, options, report);

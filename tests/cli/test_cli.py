@@ -330,6 +330,18 @@ class Matrices(Cli):
         self.assertEqual((status, json.loads(out)["outcome"], len(err.splitlines())), (2, "not_symmetric", 1))
         self.assertIn("(1,2)", err)
         self.assertFalse(x.exists())
+        report = self.path("r.json")
+        self.assertEqual(run("solve", a, "--report", report, "--quiet")[0], 2)
+        self.assertFalse(report.exists())
+        status, out, err = run("solve", a)
+        self.assertEqual((status, len(out.splitlines())), (2, 3))
+
+    def test_memory_that_is_not_there(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+        g = self.path("g.mtx")
+        self.fails("memory is exhausted", "gen", "stencil3d", "--points", "27", "--size", "200", "-o", g, preexec_fn=limit)
+        self.assertFalse(g.exists())
 
     def test_indefinite_and_singular(self):
         exchange = self.made("e.mtx", self.HEAD + "2 2 1\n2 1 1\n")
