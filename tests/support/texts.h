@@ -44,6 +44,7 @@ static inline ht_status read_vector_bytes(ht_context *ctx, const void *bytes, si
 
 /* The whole of a file, from malloc; a 0 stands behind it. */
 static inline char *slurp(const char *path, size_t *size) {
+  *size = 0;
   FILE *f = fopen(path, "rb");
   if (!f) return NULL;
   char *bytes = malloc(1 << 22);

@@ -240,7 +240,7 @@ static void test_against_dense(void **state) {
     double *dense = calloc((size_t)(n * n), sizeof *dense), value;
     for (char *line = strchr(strchr(text, '\n') + 1, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
       long long row, column;
-      if (sscanf(line, "%lld %lld %lf", &row, &column, &value) != 3) continue;
+      if (*line == '\n' || sscanf(line, "%lld %lld %lf", &row, &column, &value) != 3) continue;
       dense[(row - 1) * n + column - 1] += value;
       if (symmetric && row != column) dense[(column - 1) * n + row - 1] += value;
     }
@@ -249,7 +249,8 @@ static void test_against_dense(void **state) {
     for (i = 0; i < n; i++)
       for (j = 0; j < n; j++) {
         nonzeros += dense[i * n + j] != 0;
-        if (at(a, i + 1, j + 1) != dense[i * n + j]) fail_msg("n %lld: (%lld,%lld)", (long long)n, (long long)i, (long long)j);
+        if (at(a, i + 1, j + 1) != dense[i * n + j])
+          fail_msg("n %lld: (%lld,%lld) %.17g %.17g", (long long)n, (long long)i, (long long)j, at(a, i + 1, j + 1), dense[i * n + j]);
       }
     assert_int_equal(a->nnz, nonzeros);
     ht_matrix_destroy(a);
@@ -262,7 +263,7 @@ static void test_against_dense(void **state) {
 static void test_long_row(void **state) {
   int64_t n = 5000;
   char *text = malloc(200000), *p = text;
-  p += sprintf(p, GENERAL "%lld %lld %lld\n", (long long)n, (long long)n, (long long)n + 1);
+  p += sprintf(p, "%s%lld %lld %lld\n", GENERAL, (long long)n, (long long)n, (long long)n + 1);
   for (int64_t k = 0; k < n; k++) p += sprintf(p, "7 %lld %lld\n", (long long)(k * 1237 % n) + 1, (long long)(k * 1237 % n));
   sprintf(p, "7 11 0.5\n");
   ht_matrix *a = must_read(*state, text);
