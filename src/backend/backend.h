@@ -113,6 +113,7 @@ typedef struct ht_split_view {
  * State of one CG solve in solver order on scaled quantities: x^ = S x, r^ = S^-1 r, p^ = S p. The same struct drives the
  * textbook loop (in the caller's order, unscaled); the controller above reads the scalars only. */
 typedef enum ht_cg_event {
+  HT_CG_CONTINUE,  /* nothing yet: never returned by a run */
   HT_CG_REACHED,   /* norm_r <= goal */
   HT_CG_LIMIT,     /* iteration == iteration_end */
   HT_CG_DECIDE,    /* iteration == decide_at: the policy wants to look */
@@ -123,6 +124,8 @@ typedef enum ht_cg_event {
   HT_CG_PAUSE,     /* pause_every iterations passed: time limit, callbacks, stop flag */
   HT_CG_FAILED     /* the operator or preconditioner reported an error (status in the context) */
 } ht_cg_event;
+
+typedef struct ht_cg_plan ht_cg_plan; /* the backend's own */
 
 typedef struct ht_cg_state {
   int64_t n;                     /* length of the vectors, padding included */
@@ -151,11 +154,13 @@ typedef struct ht_backend {
   const char *(*isa)(void); /* instruction set in use: "avx512", "avx2", "portable" */
   /* Force an instruction set ("auto" for the best this processor has). HT_UNSUPPORTED when the processor lacks it. */
   ht_status (*set_isa)(ht_context *ctx, const char *name);
+  /* Bytes of the last-level cache: below it, values stay on chip and low precision saves nothing. */
+  int64_t (*cache_bytes)(void);
   /* y = A x; deterministic, independent of the number of threads. */
   void (*csr_multiply)(ht_context *ctx, const ht_csr_view *a, const double *x, double *y);
   /* r = b - A x in the caller's order. */
   void (*csr_residual)(ht_context *ctx, const ht_csr_view *a, const double *x, const double *b, double *r);
-  /* level: one ht_level a column block. */
+  /* level: one ht_level a column block, or NULL for FP64. */
   void (*tilecsc_multiply)(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y);
   /* y^ = A^ x^ in solver order; tile_level: one ht_level a tile. */
   void (*split_multiply)(ht_context *ctx, const ht_split_view *a, const uint8_t *tile_level, const double *x, double *y);
@@ -164,8 +169,11 @@ typedef struct ht_backend {
   void (*axpy)(ht_context *ctx, int64_t n, double a, const double *x, double *y);            /* y += a x */
   void (*xpby)(ht_context *ctx, int64_t n, const double *x, double b, double *y);            /* y = x + b y */
   void (*scale_by)(ht_context *ctx, int64_t n, const double *d, const double *x, double *y); /* y = d .* x */
-  /* The fused loop on the split storage: runs until an event. Optional: NULL where the backend has none. */
-  ht_cg_event (*cg_run)(ht_context *ctx, const ht_split_view *a, ht_cg_state *state);
+  /* The fused loop on the split storage; NULL where the backend has none. A plan holds what depends on the pattern and the
+   * number of threads; run works until an event and allocates nothing. A resumed run takes the pending step first. */
+  ht_status (*cg_prepare)(ht_context *ctx, const ht_split_view *a, ht_cg_plan **plan);
+  ht_cg_event (*cg_run)(ht_cg_plan *plan, const ht_split_view *a, ht_cg_state *state);
+  void (*cg_release)(ht_cg_plan *plan); /* NULL is allowed */
 } ht_backend;
 
 /* By name ("cpu", "cuda"); HT_UNSUPPORTED when it is not compiled in, HT_BAD_OPTION with the nearest name otherwise. */

@@ -3,6 +3,7 @@
 #define HT_OP_OPERATOR_H
 #include "backend/backend.h"
 #include "data/matrix.h"
+#include "halftone/solver.h"
 #include "op/options.h"
 
 typedef struct ht_operator ht_operator;
@@ -20,6 +21,7 @@ struct ht_operator {
   int64_t blocks;                         /* column blocks, 0 when there are no levels */
   const float *column_error[HT_LEVEL_64]; /* as in ht_split_view; in the caller's scale (multiply by |p|, get |A p| error) */
   const int32_t *order;                   /* solver order to caller's: order[new] = old, or NULL when natural */
+  const char *ordering;                   /* "natural", "rcm"; NULL means natural */
   double time_ordering_s;
   const ht_split_view *split; /* for the fused engine, or NULL */
 };
@@ -27,6 +29,10 @@ struct ht_operator {
 ht_status ht_operator_create_csr(ht_context *ctx, const ht_matrix *matrix, ht_operator **op);
 ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_operator_options *options, const ht_matrix *matrix, ht_operator **op);
 ht_status ht_operator_create_split(ht_context *ctx, const ht_operator_options *options, const ht_matrix *matrix, ht_operator **op);
+/* Around the caller's function: no values, so no bytes, no levels and no update. */
+ht_status ht_operator_create_callback(ht_context *ctx, int64_t n, ht_apply_fn fn, void *user, ht_operator **op);
+/* HT_BAD_ARGUMENT when the matrix cannot hold new values for this operator: other size or number of nonzeros. */
+ht_status ht_operator_check_update(const ht_operator *op, const ht_matrix *matrix);
 static inline void ht_operator_destroy(ht_operator *op) {
   if (op) op->destroy(op);
 }

@@ -92,12 +92,16 @@ static ht_status find(ht_context *ctx, const char *name, int *index) {
   HT_FAIL(ctx, HT_BAD_OPTION, "there is no option '%s'; `halftone help solve` lists them", name);
 }
 
+void ht_options_set_defaults(ht_options *options) {
+  for (int i = 0; i < ht_option_count(); i++) ht_option_set_default(row_of[i], (char *)options + base_of[i]);
+}
+
 ht_status ht_options_create(ht_context *ctx, ht_options **options) {
   *options = NULL;
   ht_options *o;
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *o, &o));
   o->ctx = ctx;
-  for (int i = 0; i < ht_option_count(); i++) ht_option_set_default(row_of[i], (char *)o + base_of[i]);
+  ht_options_set_defaults(o);
   *options = o;
   return HT_OK;
 }
@@ -129,8 +133,12 @@ ht_status ht_options_set_integer(ht_options *options, const char *name, long lon
 
 ht_status ht_options_get(const ht_options *options, const char *name, char *text, size_t size) {
   int i = 0;
+  char whole[HT_OPTION_TEXT_SIZE];
   HT_TRY(options->ctx, find(options->ctx, name, &i));
-  ht_option_print(row_of[i], (const char *)options + base_of[i], text, size);
+  ht_option_print(row_of[i], (const char *)options + base_of[i], whole, sizeof whole);
+  HT_CHECK(options->ctx, strlen(whole) < size, HT_BAD_ARGUMENT, "the value of %s takes %zu bytes, and the buffer has %zu", name,
+           strlen(whole) + 1, size);
+  strcpy(text, whole);
   return HT_OK;
 }
 

@@ -1,0 +1,94 @@
+/* The policies. SPDX-License-Identifier: BSD-3-Clause */
+#include "policy/policy.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/option_table.h"
+#include "halftone/precision.h"
+
+/* EvoCG section 4.7: thresholds on max|p| of a tile. Absolute, hence blind to the scale of the problem: a baseline. */
+static void decide_rule(const ht_policy *self, const ht_policy_view *view, uint8_t *level) {
+  (void)self;
+  for (int64_t b = 0; b < view->blocks; b++) {
+    double m = view->direction_max[b];
+    level[b] = m < 1e-11 ? HT_LEVEL_16 : m < 1e-10 ? HT_LEVEL_32 : HT_LEVEL_64;
+  }
+}
+
+/* Inexact Krylov (Simoncini and Szyld 2003; van den Eshof and Sleijpen 2004): the residual gap is the sum of alpha E p, so a
+ * product may err by B = min(theta * target, eta * ||r||) / alpha. The block J errs by at most its largest column error times
+ * ||p_J||; each of the blocks gets an equal share of B^2. */
+static void decide_budget(const ht_policy *self, const ht_policy_view *view, uint8_t *level) {
+  double budget = fmin(self->theta * view->residual_target, self->eta * view->residual) / view->alpha;
+  double share = budget * budget / (double)view->blocks;
+  for (int64_t b = 0; b < view->blocks; b++) {
+    double e16 = view->error_16[b], e32 = view->error_f32[b], p2 = view->direction_norm2[b];
+    level[b] = e16 * e16 * p2 <= share ? HT_LEVEL_16 : e32 * e32 * p2 <= share ? HT_LEVEL_32 : HT_LEVEL_64;
+  }
+}
+
+static void decide_user(const ht_policy *self, const ht_policy_view *view, uint8_t *level) {
+  self->user_fn(self->user, view, level);
+  for (int64_t b = 0; b < view->blocks; b++) level[b] = level[b] == HT_F64 ? HT_LEVEL_64 : level[b] == HT_F32 ? HT_LEVEL_32 : HT_LEVEL_16;
+}
+
+void ht_policy_create_user(ht_policy_fn fn, void *user, ht_policy *policy) {
+  *policy = (ht_policy){.name = "custom", .start = HT_LEVEL_64, .decide = decide_user, .user_fn = fn, .user = user};
+}
+
+static ht_policy fixed(const char *name, ht_level level) {
+  ht_policy p = {.start = level, .replaces = level < HT_LEVEL_64};
+  snprintf(p.name, sizeof p.name, "%s", name);
+  return p;
+}
+
+/* Where values stay in cache low precision saves nothing; where tiles are exact it costs nothing; elsewhere a low level with
+ * exact replacement behind it, the guard climbing when the matrix does not bear it. */
+static ht_policy choose(const ht_policy_facts *f, char *why) {
+  if (!f->levels) {
+    snprintf(why, 256, "fixed:f64: this storage has no lower level");
+    return fixed("auto", HT_LEVEL_64);
+  }
+  if (f->share_exact_16 == 1) {
+    snprintf(why, 256, "fixed:bf16: every value is exact in 16 bits");
+    return fixed("auto", HT_LEVEL_16);
+  }
+  if (f->bytes_streamed < f->cache_bytes) {
+    snprintf(why, 256, "fixed:f64: an iteration's %.1f MB stay in the %.0f MB cache, where fewer bytes save nothing",
+             f->bytes_streamed / 1e6, f->cache_bytes / 1e6);
+    return fixed("auto", HT_LEVEL_64);
+  }
+  ht_policy p = fixed("auto", HT_LEVEL_16);
+  p.climbs = 1;
+  snprintf(why, 256, "16-bit values with exact residual replacement, climbing where the matrix needs it");
+  return p;
+}
+
+static const char *const names[] = {"auto", "fixed:f64", "fixed:f32", "fixed:bf16", "rule", "budget"};
+enum { AUTO, F64, F32, BF16, RULE, BUDGET, POLICIES };
+
+static const char *name_at(void *user, int index) {
+  (void)user;
+  return names[index];
+}
+
+ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, const ht_policy_facts *facts, ht_policy *policy, char *why) {
+  int index = 0;
+  why[0] = 0;
+  while (index < POLICIES && strcmp(names[index], options->policy)) index++;
+  if (index == POLICIES) {
+    const char *nearest = ht_nearest(options->policy, POLICIES, name_at, NULL);
+    HT_FAIL(ctx, HT_BAD_OPTION, "there is no policy '%s'; %s%s%s the policies are auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget",
+            options->policy, nearest ? "did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+  }
+  switch (index) {
+  case AUTO: *policy = choose(facts, why); break;
+  case F64: *policy = fixed(names[index], HT_LEVEL_64); break;
+  case F32: *policy = fixed(names[index], HT_LEVEL_32); break;
+  case BF16: *policy = fixed(names[index], HT_LEVEL_16); break;
+  case RULE: *policy = (ht_policy){.start = HT_LEVEL_64, .decide = decide_rule}; break;
+  default: *policy = (ht_policy){.start = HT_LEVEL_64, .decide = decide_budget, .theta = options->budget_theta, .eta = options->budget_eta};
+  }
+  snprintf(policy->name, sizeof policy->name, "%s", names[index]);
+  return HT_OK;
+}

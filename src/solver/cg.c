@@ -1,0 +1,92 @@
+/* The textbook loop: preconditioned conjugate gradients (Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1) for every
+ * operator, preconditioner and backend. Vectors are in the caller's order. SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <string.h>
+#include "solver/loop.h"
+
+/* Norms of the direction by column block, for the policy: blocks are in the operator's order. */
+static void block_statistics(ht_loop *loop) {
+  ht_cg_state *s = &loop->state;
+  const int32_t *order = loop->op->order;
+  for (int64_t b = 0; b < loop->op->blocks; b++) {
+    double norm2 = 0, largest = 0;
+    int64_t end = (b + 1) * HT_COLUMN_BLOCK < s->n ? (b + 1) * HT_COLUMN_BLOCK : s->n;
+    for (int64_t i = b * HT_COLUMN_BLOCK; i < end; i++) {
+      double v = s->p[order ? order[i] : i];
+      norm2 += v * v;
+      largest = fmax(largest, fabs(v));
+    }
+    s->block_norm2[b] = norm2;
+    s->block_max[b] = largest;
+  }
+}
+
+static void record(ht_cg_state *s) {
+  if (s->iteration >= s->capacity) return;
+  s->history[s->iteration] = s->norm_r;
+  if (s->iteration > 0) s->betas[s->iteration - 1] = s->beta;
+}
+
+static ht_cg_event after_product(const ht_cg_state *s) {
+  if (!isfinite(s->pap)) return HT_CG_NONFINITE;
+  if (s->pap <= 0) return HT_CG_CURVATURE;
+  if (s->iteration >= s->iteration_end) return HT_CG_LIMIT;
+  if (s->norm_r <= s->replace_below) return HT_CG_DROPPED;
+  if (s->norm_r > s->grow_above) return HT_CG_GREW;
+  if (s->iteration >= s->decide_at) return HT_CG_DECIDE;
+  if (s->iteration >= s->pause_at) return HT_CG_PAUSE;
+  return HT_CG_CONTINUE;
+}
+
+static ht_cg_event run(ht_loop *loop) {
+  ht_context *ctx = loop->ctx;
+  ht_cg_state *s = &loop->state;
+  ht_operator *A = loop->op;
+  ht_precond *M = loop->precond;
+  const ht_backend *v = A->backend;
+  for (ht_cg_event event = HT_CG_CONTINUE;;) {
+    if (!s->fresh) {
+      v->axpy(ctx, s->n, s->alpha, s->p, s->x);  /* x += alpha p */
+      v->axpy(ctx, s->n, -s->alpha, s->s, s->r); /* r -= alpha A p */
+      s->iteration++;
+    }
+    M->apply(M, s->r, s->z);
+    double rz = v->dot(ctx, s->n, s->r, s->z);
+    s->beta = s->fresh ? 0 : rz / s->rz;
+    s->rz = rz;
+    s->fresh = 0;
+    s->norm_r = sqrt(v->dot(ctx, s->n, s->r, s->r));
+    record(s);
+    if (!isfinite(s->norm_r) || !isfinite(rz) || !isfinite(s->beta)) return HT_CG_NONFINITE;
+    if (s->norm_r <= s->goal) return HT_CG_REACHED;
+    v->xpby(ctx, s->n, s->z, s->beta, s->p); /* p = M^-1 r + beta p */
+    if (s->iteration >= s->decide_at && A->blocks) block_statistics(loop);
+    if (A->apply(A, loop->block_level, s->p, s->s, s->bytes_level) != HT_OK) return HT_CG_FAILED;
+    s->pap = v->dot(ctx, s->n, s->p, s->s);
+    event = after_product(s);
+    s->alpha = s->rz / s->pap;
+    if (s->iteration < s->capacity) s->alphas[s->iteration] = s->alpha;
+    if (event != HT_CG_CONTINUE) return event;
+  }
+}
+
+static void set_iterate(ht_loop *loop, const double *x) { memcpy(loop->state.x, x, (size_t)loop->state.n * sizeof *x); }
+static void get_iterate(const ht_loop *loop, double *x) { memcpy(x, loop->state.x, (size_t)loop->state.n * sizeof *x); }
+static void set_residual(ht_loop *loop, const double *r) { memcpy(loop->state.r, r, (size_t)loop->state.n * sizeof *r); }
+static void get_residual(const ht_loop *loop, double *r) { memcpy(r, loop->state.r, (size_t)loop->state.n * sizeof *r); }
+static void levels_changed(ht_loop *loop) { (void)loop; }
+
+ht_status ht_loop_create_textbook(ht_context *ctx, ht_operator *op, ht_precond *precond, int64_t capacity, ht_loop **loop) {
+  HT_TRY(ctx, ht_loop_allocate(ctx, op, op->n, capacity, loop));
+  ht_loop *l = *loop;
+  l->name = "textbook";
+  l->precond = precond;
+  l->vector_bytes = 15 * 8.0 * (double)op->n; /* x r p s z: 11 reads and 4 writes in the calls above */
+  l->run = run;
+  l->set_iterate = set_iterate;
+  l->get_iterate = get_iterate;
+  l->set_residual = set_residual;
+  l->get_residual = get_residual;
+  l->levels_changed = levels_changed;
+  return HT_OK;
+}
