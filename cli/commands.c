@@ -15,6 +15,11 @@ static const cli_option solve_options[] = {
     {"--verbose", NULL, "tell what the library decides, and where an error came from"},
     {NULL, NULL, NULL}};
 
+static const cli_option info_options[] = {{"--steps", "K", "Lanczos steps for the extreme eigenvalues; 0 leaves them out; default 60"},
+                                          {"--json", NULL, "print one JSON object, and nothing else"},
+                                          {"--verbose", NULL, "tell where an error came from"},
+                                          {NULL, NULL, NULL}};
+
 static const cli_option gen_options[] = {{"-o", "A", "file to write (.mtx, .mtx.gz, .npz)"},
                                          {"--list", NULL, "list the kinds"},
                                          {"--quiet", NULL, "print nothing but errors"},
@@ -43,6 +48,10 @@ const cli_command cli_commands[] = {
      "A is a Matrix Market file, plain or gzip, or a SciPy .npz; - reads standard input. The answer counts as solved only when the true "
      "residual, recomputed in FP64 from the matrix as given, meets the tolerance.",
      solve_options, CLI_SOLVER_OPTIONS, 1, solve_command},
+    {"info", "[A.mtx] [options]", "facts about a matrix; without one, about this build and machine",
+     "Tells size, symmetry, diagonal, values and how many of them narrow formats hold exactly, estimated eigenvalues, what each format "
+     "would cost, and whether the matrix looks positive definite.",
+     info_options, CLI_NO_MORE, 1, info_command},
     {"gen", "KIND [--parameter value ...] -o A.mtx", "make a test matrix",
      "`halftone gen --list` lists the kinds, `halftone help gen KIND` tells the parameters of one.", gen_options, CLI_GENERATOR_PARAMETERS,
      1, gen_command},
