@@ -65,7 +65,10 @@ static inline const char *parse_line(const char *p, const ht_mtx_header *h, cons
   return p + 1;
 }
 
-static int is_comment_or_blank(const char *line) { return *line == '%' || *skip_blanks(line) == '\n'; }
+static int is_comment_or_blank(const char *line) {
+  line = skip_blanks(line);
+  return *line == '%' || *line == '\n';
+}
 
 static const char *line_end(const char *p, const char *end) { return (const char *)memchr(p, '\n', (size_t)(end - p)) + 1; }
 
@@ -147,7 +150,7 @@ static ht_status explain(const reader *r, int64_t line, const char *p) {
   p = skip_blanks(p);
   if (h->coordinate) {
     const char *end = parse_index(p, h->rows, &index);
-    if (!end || skip_blanks(end) == end) return explain_index(r, line, p, "row", h->rows);
+    if (!end || (*end != '\n' && skip_blanks(end) == end)) return explain_index(r, line, p, "row", h->rows);
     p = skip_blanks(end);
     end = parse_index(p, h->columns, &index);
     if (!end || (*end != '\n' && skip_blanks(end) == end)) return explain_index(r, line, p, "column", h->columns);

@@ -156,7 +156,7 @@ ht_status ht_mtx_read_header(ht_text *t, ht_mtx_header *h) {
     h->size_line = t->line;
     HT_TRY(ctx, ht_text_line(t, &line));
     HT_CHECK(ctx, line, HT_BAD_FORMAT, "%s:%lld: the file ends before the size line", t->input->name, (long long)h->size_line);
-  } while (*line == '%' || *skip_blanks(line) == '\n');
+  } while (*skip_blanks(line) == '%' || *skip_blanks(line) == '\n');
   HT_TRY(ctx, read_sizes(t, h, line));
   return check_sizes(t, h);
 }
