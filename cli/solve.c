@@ -65,7 +65,7 @@ void solve_write_options(cli_json *json, const ht_options *options) {
 }
 
 void solve_write_report(cli_json *json, const ht_report *report) {
-  char object[16384]; /* the longest report: each text at its full length, escaped */
+  char object[24576]; /* the longest report: each text at its full length, escaped */
   ht_report_json(report, object, sizeof object);
   json_members(json, object);
 }
