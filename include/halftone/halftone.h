@@ -1,7 +1,10 @@
 /* halftone: symmetric positive definite systems in mixed precision. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HALFTONE_H
 #define HALFTONE_H
+#include "halftone/about.h"
 #include "halftone/context.h"
+#include "halftone/facts.h"
+#include "halftone/generate.h"
 #include "halftone/matrix.h"
 #include "halftone/options.h"
 #include "halftone/precision.h"

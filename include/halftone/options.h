@@ -39,6 +39,8 @@ HT_API HT_MUST_CHECK ht_status ht_options_read_file(ht_options *options, const c
 /* Walk all options: index from 0 to ht_option_count()-1. */
 HT_API int ht_option_count(void);
 HT_API const ht_option_info *ht_option_at(int index);
+/* The candidate nearest to `name` by edit distance, or NULL when none is near: for "did you mean". */
+HT_API const char *ht_nearest(const char *name, int count, const char *(*candidate)(void *user, int index), void *user);
 
 #ifdef __cplusplus
 }

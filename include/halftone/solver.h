@@ -34,7 +34,8 @@ typedef struct ht_policy_view {
 } ht_policy_view;
 typedef int (*ht_policy_fn)(void *user, const ht_policy_view *view, uint8_t *precision);
 
-/* Make a solver. Options are copied: later changes to `options` do not reach it; ht_solver_set_option does. */
+/* Make a solver. Options are copied (NULL: the defaults): later changes to `options` do not reach it; ht_solver_set_option
+ * does. */
 HT_API HT_MUST_CHECK ht_status ht_solver_create(ht_context *ctx, const ht_options *options, ht_solver **solver);
 HT_API void ht_solver_destroy(ht_solver *solver); /* NULL is allowed */
 HT_API HT_MUST_CHECK ht_status ht_solver_set_option(ht_solver *solver, const char *name, const char *value);

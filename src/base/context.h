@@ -29,7 +29,7 @@ ht_status ht_trace(ht_context *ctx, ht_status status, const char *function, cons
 void ht_log(ht_context *ctx, ht_log_level level, const char *format, ...) HT_PRINTF(3, 4);
 static inline int ht_stop_requested(ht_context *ctx) { return atomic_load_explicit(&ctx->stop, memory_order_relaxed); }
 
-/* Returns the constant, not the call's value, so that the static analyser sees that it is not HT_OK. */
+/* HT_FAIL and HT_TRY return the status itself, not the call's value, so that the static analyser sees that it is not HT_OK. */
 #define HT_FAIL(ctx, status, ...) return (ht_fail((ctx), (status), __func__, __FILE__, __LINE__, __VA_ARGS__), (status))
 #define HT_CHECK(ctx, condition, status, ...)                                                                                              \
   do {                                                                                                                                     \
@@ -38,7 +38,7 @@ static inline int ht_stop_requested(ht_context *ctx) { return atomic_load_explic
 #define HT_TRY(ctx, call)                                                                                                                  \
   do {                                                                                                                                     \
     ht_status ht_status_ = (call);                                                                                                         \
-    if (ht_status_ != HT_OK) return ht_trace((ctx), ht_status_, __func__, __FILE__, __LINE__);                                             \
+    if (ht_status_ != HT_OK) return (ht_trace((ctx), ht_status_, __func__, __FILE__, __LINE__), ht_status_);                               \
   } while (0)
 /* For functions that own memory: jump to `label` with `status_variable` set; one exit frees. */
 #define HT_TRY_GOTO(ctx, status_variable, call, label)                                                                                     \

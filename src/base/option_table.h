@@ -10,7 +10,5 @@
 ht_status ht_option_parse(ht_context *ctx, const ht_option_row *row, void *fields, const char *text);
 void ht_option_print(const ht_option_row *row, const void *fields, char *text, size_t size);
 void ht_option_set_default(const ht_option_row *row, void *fields);
-/* The candidate nearest to `name` by edit distance, or NULL when none is near. */
-const char *ht_nearest(const char *name, int count, const char *(*candidate)(void *user, int index), void *user);
 
 #endif

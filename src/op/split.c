@@ -78,6 +78,7 @@ static void destroy(ht_operator *self) {
   ht_release(self->ctx, op);
 }
 
+/* *order is NULL for natural. */
 static ht_status order_nodes(ht_context *ctx, int ordering, const ht_node_graph *graph, int32_t **order) {
   *order = NULL;
   if (ordering == HT_ORDERING_NATURAL) return HT_OK;
@@ -92,6 +93,7 @@ static ht_status build(ht_context *ctx, split_operator *op, const ht_operator_op
   double start = seconds();
   ht_status status = order_nodes(ctx, options->ordering, graph, &order);
   op->base.time_ordering_s = seconds() - start;
+  op->base.ordering = order ? "rcm" : "natural";
   ht_split_options split = {.tile_rows = options->tile_rows, .exactness_flags = options->exactness_flags, .order = order};
   if (status == HT_OK) status = ht_split_create(ctx, a, graph, &split, &op->split);
   ht_release(ctx, order);
@@ -136,6 +138,7 @@ ht_status ht_operator_create_split(ht_context *ctx, const ht_operator_options *o
                            .blocks = op->split->view.blocks,
                            .column_error = {op->error[0], op->error[1]},
                            .order = op->split->order,
+                           .ordering = op->base.ordering,
                            .time_ordering_s = op->base.time_ordering_s,
                            .split = &op->split->view};
   *out = &op->base;

@@ -3,6 +3,8 @@
 #define HT_PRECOND_OPTIONS_H
 #include "base/option.h"
 
+enum { HT_PRECOND_NONE, HT_PRECOND_JACOBI, HT_PRECOND_BLOCK_JACOBI, HT_PRECOND_IC0 };
+
 #define HT_PRECOND_OPTIONS(X)                                                                                                              \
   X(CHOICE, precond, 1, 0, 3, AT_PREPARE, "none|jacobi|block-jacobi|ic0", "preconditioner")                                                \
   X(INTEGER, precond_block, 0, 0, 64, AT_PREPARE, NULL, "unknowns a block of block-jacobi; 0 takes the unknowns a node, or 8")             \

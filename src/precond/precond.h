@@ -32,16 +32,12 @@ const ht_precond_entry *ht_precond_at(int index); /* NULL past the end */
  * HT_BAD_MATRIX when the matrix does not allow it (a diagonal entry that is not positive: the sentence names the row). */
 ht_status ht_precond_create(ht_context *ctx, const ht_precond_options *options, const ht_matrix *matrix, int unknowns_per_node,
                             ht_precond **precond);
+/* Jacobi from a diagonal alone (copied), for the caller's operators; NULL gives M = I, and an entry that is not positive takes 1. */
+ht_status ht_precond_create_diagonal(ht_context *ctx, int64_t n, const double *diagonal, ht_precond **precond);
 static inline void ht_precond_destroy(ht_precond *p) {
   if (p) p->destroy(p);
 }
 
-/* The diagonal, n entries, 0 where none is stored. */
-void ht_precond_diagonal(const ht_matrix *matrix, double *diagonal);
-/* The first row whose diagonal entry is not positive (the matrix is then not positive definite), with that entry; -1: none. */
-int64_t ht_precond_bad_diagonal(const ht_matrix *matrix, double *value);
-/* The same as an error, and that every reciprocal is finite: HT_BAD_MATRIX with the row in the sentence. */
-ht_status ht_precond_check_diagonal(ht_context *ctx, const ht_matrix *matrix);
 /* HT_BAD_ARGUMENT when the matrix cannot hold new values for a preconditioner built on n rows and nnz nonzeros. */
 ht_status ht_precond_check_update(const ht_precond *p, const ht_matrix *matrix);
 

@@ -55,29 +55,29 @@ static ht_cg_event run(ht_loop *loop) {
 }
 
 /* M^-1 on the scaled matrix: s_i^2 / a_ii, rounded to FP32. Any positive diagonal is a valid preconditioner, so the rounding
- * costs nothing but changes the iterates in their eighth digit. */
-static ht_status scale_diagonal(ht_loop *loop, const double *inverse_diagonal) {
+ * costs nothing but changes the iterates in their eighth digit. An empty row has no diagonal and takes 1. */
+static ht_status scale_diagonal(ht_loop *loop, const double *diagonal) {
   const ht_split_view *a = loop->op->split;
   HT_TRY(loop->ctx, ht_allocate_zeroed(loop->ctx, a->padded, sizeof *loop->diagonal, &loop->diagonal));
   for (int64_t i = 0; i < a->n; i++) {
-    double s = scale(a, i, 1);
-    loop->diagonal[i] = (float)(inverse_diagonal[caller_index(loop, i)] * s * s);
+    double s = scale(a, i, 1), d = diagonal[caller_index(loop, i)];
+    loop->diagonal[i] = d > 0 ? (float)(s / d * s) : 1;
   }
   loop->state.inverse_diagonal = loop->diagonal;
   return HT_OK;
 }
 
-ht_status ht_loop_create_fused(ht_context *ctx, ht_operator *op, const double *inverse_diagonal, int64_t capacity, ht_loop **out) {
+ht_status ht_loop_create_fused(ht_context *ctx, ht_operator *op, const double *diagonal, int64_t capacity, ht_loop **out) {
   ht_loop *loop;
   ht_status status;
   *out = NULL;
   HT_TRY(ctx, ht_loop_allocate(ctx, op, op->split->padded, capacity, &loop));
   loop->name = "fused";
-  if (inverse_diagonal) HT_TRY_GOTO(ctx, status, scale_diagonal(loop, inverse_diagonal), fail);
+  if (diagonal) HT_TRY_GOTO(ctx, status, scale_diagonal(loop, diagonal), fail);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, op->split->tiles, 1, &loop->tile_level), fail);
   HT_TRY_GOTO(ctx, status, op->backend->cg_prepare(ctx, op->split, &loop->plan), fail);
   loop->state.tile_level = loop->tile_level;
-  loop->vector_bytes = (8 * 8.0 + (inverse_diagonal ? 4 : 0) + (op->split->scale_exponent ? 2 : 0)) * (double)op->split->padded;
+  loop->vector_bytes = (8 * 8.0 + (diagonal ? 4 : 0) + (op->split->scale_exponent ? 2 : 0)) * (double)op->split->padded;
   loop->run = run;
   loop->set_iterate = set_iterate;
   loop->get_iterate = get_iterate;

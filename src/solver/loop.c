@@ -35,8 +35,19 @@ void ht_loop_destroy(ht_loop *loop) {
   if (!loop) return;
   ht_cg_state *s = &loop->state;
   if (loop->plan) loop->op->backend->cg_release(loop->plan);
-  void *memory[] = {s->x, s->r, s->p, s->s, s->z, s->history, s->alphas, s->betas, s->block_norm2, s->block_max, loop->block_level,
-                    loop->tile_level, loop->diagonal};
+  void *memory[] = {s->x,
+                    s->r,
+                    s->p,
+                    s->s,
+                    s->z,
+                    s->history,
+                    s->alphas,
+                    s->betas,
+                    s->block_norm2,
+                    s->block_max,
+                    loop->block_level,
+                    loop->tile_level,
+                    loop->diagonal};
   for (size_t k = 0; k < sizeof memory / sizeof *memory; k++) ht_release(loop->ctx, memory[k]);
   ht_release(loop->ctx, loop);
 }

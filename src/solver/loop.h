@@ -12,8 +12,8 @@ struct ht_loop {
   const char *name; /* "textbook", "fused" */
   ht_operator *op;
   ht_precond *precond;
-  ht_cg_plan *plan;     /* fused only */
-  float *diagonal;      /* fused only: the preconditioner */
+  ht_cg_plan *plan; /* fused only */
+  float *diagonal;  /* fused only: the preconditioner */
   ht_cg_state state;
   uint8_t *block_level; /* one ht_level a column block: the policy's; NULL where the operator has no levels */
   uint8_t *tile_level;  /* fused only: derived from block_level */
@@ -29,13 +29,11 @@ struct ht_loop {
 
 /* The operator and preconditioner are borrowed. `capacity` entries of history are kept. */
 ht_status ht_loop_create_textbook(ht_context *ctx, ht_operator *op, ht_precond *precond, int64_t capacity, ht_loop **loop);
-/* op->split must be there. diagonal_precond: NULL for no preconditioner, else diag(A)^-1 in the caller's order. */
-ht_status ht_loop_create_fused(ht_context *ctx, ht_operator *op, const double *inverse_diagonal, int64_t capacity, ht_loop **loop);
+/* op->split must be there. diagonal: that of A in the caller's order for Jacobi, NULL for no preconditioner. */
+ht_status ht_loop_create_fused(ht_context *ctx, ht_operator *op, const double *diagonal, int64_t capacity, ht_loop **loop);
 void ht_loop_destroy(ht_loop *loop); /* NULL is allowed */
 
 /* Shared by the two: vectors, records and levels. */
 ht_status ht_loop_allocate(ht_context *ctx, ht_operator *op, int64_t length, int64_t capacity, ht_loop **loop);
-/* After each product, with norm_r, rz and pap set: keep the records, say what happened. */
-ht_cg_event ht_loop_event(ht_cg_state *state);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/context.h"
+#include "base/number.h"
 #include "base/option_table.h"
 
 static const ht_option_row solve_rows[] = {
@@ -92,12 +93,16 @@ static ht_status find(ht_context *ctx, const char *name, int *index) {
   HT_FAIL(ctx, HT_BAD_OPTION, "there is no option '%s'; `halftone help solve` lists them", name);
 }
 
+void ht_options_set_defaults(ht_options *options) {
+  for (int i = 0; i < ht_option_count(); i++) ht_option_set_default(row_of[i], (char *)options + base_of[i]);
+}
+
 ht_status ht_options_create(ht_context *ctx, ht_options **options) {
   *options = NULL;
   ht_options *o;
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *o, &o));
   o->ctx = ctx;
-  for (int i = 0; i < ht_option_count(); i++) ht_option_set_default(row_of[i], (char *)o + base_of[i]);
+  ht_options_set_defaults(o);
   *options = o;
   return HT_OK;
 }
@@ -117,7 +122,7 @@ ht_status ht_options_set(ht_options *options, const char *name, const char *valu
 
 ht_status ht_options_set_real(ht_options *options, const char *name, double value) {
   char text[40];
-  snprintf(text, sizeof text, "%.17g", value);
+  ht_print_real(value, 17, text, sizeof text);
   return ht_options_set(options, name, text);
 }
 
@@ -129,8 +134,12 @@ ht_status ht_options_set_integer(ht_options *options, const char *name, long lon
 
 ht_status ht_options_get(const ht_options *options, const char *name, char *text, size_t size) {
   int i = 0;
+  char whole[HT_OPTION_TEXT_SIZE];
   HT_TRY(options->ctx, find(options->ctx, name, &i));
-  ht_option_print(row_of[i], (const char *)options + base_of[i], text, size);
+  ht_option_print(row_of[i], (const char *)options + base_of[i], whole, sizeof whole);
+  HT_CHECK(options->ctx, strlen(whole) < size, HT_BAD_ARGUMENT, "the value of %s takes %zu bytes, and the buffer has %zu", name,
+           strlen(whole) + 1, size);
+  strcpy(text, whole);
   return HT_OK;
 }
 

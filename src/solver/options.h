@@ -28,4 +28,5 @@ struct ht_options {
   ht_policy_options policy;
   ht_solve_options solve;
 };
+void ht_options_set_defaults(ht_options *options);
 #endif

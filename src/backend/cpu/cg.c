@@ -10,6 +10,7 @@
 #include <math.h>
 #include <omp.h>
 #include <string.h>
+#include "backend/cpu/isa.h"
 #include "backend/cpu/split.h"
 
 /* ---- plan ---- */
@@ -60,8 +61,10 @@ static void find_needs(const ht_split_view *a, ht_cg_plan *plan, const int32_t *
       for (int64_t t = unit->tile; t < unit->tile + unit->tiles; t++)
         for (int64_t k = 0; k < a->tile[t].touches; k++) {
           int64_t needed = unit_of_block[a->touched[a->tile[t].touch + k]];
-          if (needed < first || needed > last) plan->unit[needed].early = 1;
-          else if (needed > ahead) ahead = needed;
+          if (needed < first || needed > last)
+            plan->unit[needed].early = 1;
+          else if (needed > ahead)
+            ahead = needed;
         }
       unit->ahead = ahead;
     }
@@ -92,6 +95,7 @@ void ht_cpu_cg_release(ht_cg_plan *plan) {
   ht_release(plan->ctx, plan->sums[0]);
   ht_release(plan->ctx, plan->sums[1]);
   ht_release(plan->ctx, plan->index_bytes);
+  ht_release(plan->ctx, plan->work);
   ht_release(plan->ctx, plan);
 }
 
@@ -106,6 +110,7 @@ ht_status ht_cpu_cg_prepare(ht_context *ctx, const ht_split_view *a, ht_cg_plan 
   HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, plan->units, sizeof *plan->unit, &plan->unit), fail);
   for (int k = 0; k < 2; k++) HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, plan->units, sizeof(ht_cg_sums), &plan->sums[k]), fail);
   HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, a->tiles, sizeof *plan->index_bytes, &plan->index_bytes), fail);
+  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, 2 * a->padded, sizeof *plan->work, &plan->work), fail);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, plan->parts + 1, sizeof *plan->part, &plan->part), fail);
   fill_units(a, plan->unit);
   cut_parts(a, plan);
@@ -246,8 +251,13 @@ static ht_cg_event run_thread(const sweep *w, int thread, int threads, ht_cg_sta
   }
 }
 
+static const ht_cg_kernels *kernels_in_use(void) {
+  static const ht_cg_kernels *const kernels[HT_CPU_ISAS] = {&ht_cpu_cg_portable, &ht_cpu_cg_avx2, &ht_cpu_cg_avx512};
+  return kernels[ht_cpu_isa_in_use()];
+}
+
 ht_cg_event ht_cpu_cg_run(ht_cg_plan *plan, const ht_split_view *a, ht_cg_state *state) {
-  sweep w = {plan, a, state, ht_cpu_cg_kernels(), {state->inverse_diagonal, a->scale_exponent, ldexp(1.0, 2 * a->uniform_exponent)}};
+  sweep w = {plan, a, state, kernels_in_use(), {state->inverse_diagonal, a->scale_exponent, ldexp(1.0, 2 * a->uniform_exponent)}};
   ht_cg_event event = HT_CG_FAILED;
   ht_cg_state result = *state;
   int64_t before = state->fresh ? state->iteration - 1 : state->iteration;
@@ -264,5 +274,6 @@ ht_cg_event ht_cpu_cg_run(ht_cg_plan *plan, const ht_split_view *a, ht_cg_state 
   }
   *state = result;
   count_bytes(plan, a, state, state->iteration - before);
+  if (event == HT_CG_DECIDE) ht_cpu_cg_measure_error(plan, a, state);
   return event;
 }

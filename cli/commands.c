@@ -1,0 +1,66 @@
+/* The only list of commands and of their own options. Parsing, help and the manual page walk it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stddef.h>
+#include "cli.h"
+
+static const cli_option solve_options[] = {
+    {"-b", "B", "right-hand side: a file (n x k for k of them), ones, random:SEED, A*ones or A*random:SEED; without it b = A*1"},
+    {"-x0", "X", "starting vector, given as B is; without it 0"},
+    {"-o", "X", "write the solution (.mtx, .mtx.gz, .npy), also when the tolerance was not met"},
+    {"--history", "H.csv", "write iteration,residual_recursive lines"},
+    {"--report", "R.json", "write the report as one JSON object"},
+    {"--json", NULL, "print the report as one JSON object, and nothing else"},
+    {"--config", "FILE", "read options from `name = value` lines; the command line overrides them"},
+    {"--quiet", NULL, "print nothing but errors"},
+    {"--verbose", NULL, "tell what the library decides, and where an error came from"},
+    {NULL, NULL, NULL}};
+
+static const cli_option info_options[] = {{"--steps", "K", "Lanczos steps for the extreme eigenvalues; 0 leaves them out; default 60"},
+                                          {"--json", NULL, "print one JSON object, and nothing else"},
+                                          {"--verbose", NULL, "tell where an error came from"},
+                                          {NULL, NULL, NULL}};
+
+static const cli_option gen_options[] = {{"-o", "A", "file to write (.mtx, .mtx.gz, .npz)"},
+                                         {"--list", NULL, "list the kinds"},
+                                         {"--quiet", NULL, "print nothing but errors"},
+                                         {"--verbose", NULL, "tell where an error came from"},
+                                         {NULL, NULL, NULL}};
+
+static const cli_option convert_options[] = {{"-o", "B", "file to write (.mtx, .mtx.gz, .npz)"},
+                                             {"--quiet", NULL, "print nothing but errors"},
+                                             {"--verbose", NULL, "tell where an error came from"},
+                                             {NULL, NULL, NULL}};
+
+static const cli_option bench_options[] = {
+    {"--policy", "P,P,...", "policies to compare, the first is the reference; default fixed:f64,auto"},
+    {"-b", "B", "right-hand side, as for solve"},
+    {"--repeat", "N", "timed solves a policy, interleaved; default 7"},
+    {"--json", NULL, "print one JSON object, and nothing else"},
+    {"--config", "FILE", "read options from `name = value` lines"},
+    {"--verbose", NULL, "tell what the library decides, and where an error came from"},
+    {NULL, NULL, NULL}};
+
+static const cli_option help_options[] = {{"--man", NULL, "print the manual page (troff)"}, {NULL, NULL, NULL}};
+static const cli_option no_options[] = {{NULL, NULL, NULL}};
+
+const cli_command cli_commands[] = {
+    {"solve", "A.mtx [-b B] [-x0 X] [-o X] [options]", "solve A x = b",
+     "A is a Matrix Market file, plain or gzip, or a SciPy .npz; - reads standard input. The answer counts as solved only when the true "
+     "residual, recomputed in FP64 from the matrix as given, meets the tolerance.",
+     solve_options, CLI_SOLVER_OPTIONS, 1, solve_command},
+    {"info", "[A.mtx] [options]", "facts about a matrix; without one, about this build and machine",
+     "Tells size, symmetry, diagonal, values and how many of them narrow formats hold exactly, estimated eigenvalues, what each format "
+     "would cost, and whether the matrix looks positive definite.",
+     info_options, CLI_NO_MORE, 1, info_command},
+    {"gen", "KIND [--parameter value ...] -o A.mtx", "make a test matrix",
+     "`halftone gen --list` lists the kinds, `halftone help gen KIND` tells the parameters of one.", gen_options, CLI_GENERATOR_PARAMETERS,
+     1, gen_command},
+    {"convert", "A.mtx -o B.npz", "read a matrix and write it in another format",
+     "The formats are told by the content of the input and by the ending of the output's name.", convert_options, CLI_NO_MORE, 1,
+     convert_command},
+    {"bench", "A.mtx [--policy P,P] [--repeat N] [options]", "time solves of one system under several precision policies",
+     "The policies take turns, so that a change of the machine's speed hits all of them. Medians are given, with the spread.",
+     bench_options, CLI_SOLVER_OPTIONS, 1, bench_command},
+    {"help", "[COMMAND] [KIND]", "explain a command", "", help_options, CLI_NO_MORE, 2, help_command},
+    {"version", "", "print the version", "", no_options, CLI_NO_MORE, 0, version_command},
+    {NULL, NULL, NULL, NULL, NULL, CLI_NO_MORE, 0, NULL}};

@@ -1,0 +1,119 @@
+/* halftone info. SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "args.h"
+#include "json.h"
+#include "text.h"
+
+enum { DEFAULT_STEPS = 60, MOST_STEPS = 200 };
+
+static int tell_about(ht_context *ctx, int as_json) {
+  char text[256];
+  const char *name;
+  cli_json json;
+  if (as_json) json_begin(&json, stdout);
+  for (int i = 0; i < ht_about_count(); i++) {
+    if (ht_about_at(ctx, i, &name, text, sizeof text) != HT_OK) continue;
+    if (as_json)
+      json_text(&json, name, text);
+    else
+      line(stdout, name, "%s", text);
+  }
+  if (as_json) json_finish(&json);
+  return 0;
+}
+
+static void show_structure(const ht_facts *f) {
+  line(stdout, "size", "%s rows, %s nonzeros (%s explicit zeros), %s empty rows", text_count(f->n).text, text_count(f->nnz).text,
+       text_count(f->explicit_zeros).text, text_count(f->empty_rows).text);
+  line(stdout, "row lengths", "%lld to %lld, mean %.1f", (long long)f->row_min, (long long)f->row_max, f->row_mean);
+  if (f->asymmetry_row < 0)
+    line(stdout, "symmetry", "symmetric to the last bit; %s entries without a partner", text_count(f->unmatched).text);
+  else
+    line(stdout, "symmetry", "%s: largest difference %.3e at (%lld,%lld), counted from 1; %s entries without a partner", f->symmetry,
+         f->asymmetry, (long long)f->asymmetry_row + 1, (long long)f->asymmetry_column + 1, text_count(f->unmatched).text);
+}
+
+static void show_bandwidth(const ht_facts *f) {
+  char range[64];
+  line(stdout, "bandwidth", "%s; rows by their own:", text_count(f->bandwidth).text);
+  for (int bin = 0; bin < HT_FACTS_BINS; bin++) {
+    long long low = bin ? 1LL << (bin - 1) : 0, high = bin ? (1LL << bin) - 1 : 0;
+    double share = f->n ? (double)f->rows_by_bandwidth[bin] / (double)f->n : 0;
+    if (!f->rows_by_bandwidth[bin]) continue;
+    snprintf(range, sizeof range, low == high ? "%lld" : "%lld to %lld", low, high);
+    line(stdout, NULL, "%-24s %10s  %.*s", range, text_count(f->rows_by_bandwidth[bin]).text, (int)ceil(share * 30),
+         "##############################");
+  }
+}
+
+static double part(int64_t count, int64_t whole) { return whole ? (double)count / (double)whole : NAN; }
+
+static void show_values(const ht_facts *f) {
+  line(stdout, "diagonal", "%.3e to %.3e, %s zero or missing, %s negative", f->diagonal_min, f->diagonal_max,
+       text_count(f->diagonal_missing).text, text_count(f->diagonal_negative).text);
+  line(stdout, "values", "magnitudes %.3e to %.3e; exact in bf16 %s, in f16 %s, in f32 %s", f->value_min, f->value_max,
+       text_share(part(f->exact_bf16, f->nnz)).text, text_share(part(f->exact_f16, f->nnz)).text,
+       text_share(part(f->exact_f32, f->nnz)).text);
+  line(stdout, "dominance", "%s of the rows diagonally dominant, %s strictly", text_share(part(f->dominant_rows, f->n)).text,
+       text_share(part(f->strictly_dominant_rows, f->n)).text);
+}
+
+static void show_spectrum(const ht_facts *f) {
+  if (f->lanczos_steps < 1) return;
+  line(stdout, "eigenvalues", "estimated from %.3e to %.3e; condition number at least %s", f->eigenvalue_min, f->eigenvalue_max,
+       text_residual(f->condition_estimate).text);
+  if (!isnan(f->scaled_eigenvalue_max))
+    line(stdout, "after Jacobi", "estimated from %.3e to %.3e; condition number at least %s", f->scaled_eigenvalue_min,
+         f->scaled_eigenvalue_max, text_residual(f->scaled_condition_estimate).text);
+}
+
+static void show_storage_line(const char *label, const char *format, int64_t bytes, const ht_facts *f) {
+  line(stdout, label, "%-30s %10s, %.1f B a nonzero", format, text_bytes((double)bytes).text, f->nnz ? (double)bytes / (double)f->nnz : 0);
+}
+
+static void show_facts(const char *path, const ht_facts *f) {
+  line(stdout, "matrix", "%s", path);
+  show_structure(f);
+  show_bandwidth(f);
+  show_values(f);
+  show_spectrum(f);
+  show_storage_line("storage", "CSR, FP64", f->bytes_csr_f64, f);
+  show_storage_line(NULL, "CSR, FP32", f->bytes_csr_f32, f);
+  show_storage_line(NULL, "split (at most)", f->bytes_split, f);
+  show_storage_line(NULL, "Tile-CSC (at least)", f->bytes_tilecsc, f);
+  line(stdout, "verdict", "%s: %s", f->looks_spd == 1 ? "looks positive definite" : "not positive definite", f->reason);
+}
+
+static void write_facts(const char *path, const ht_facts *facts) {
+  cli_json json;
+  char object[8192]; /* the fields' names and numbers, and two texts at their full length, escaped */
+  ht_facts_json(facts, object, sizeof object);
+  json_begin(&json, stdout);
+  json_text(&json, "matrix", path);
+  json_members(&json, object);
+  json_open(&json, "rows_by_bandwidth", '[');
+  for (int bin = 0; bin < HT_FACTS_BINS; bin++) json_integer(&json, NULL, facts->rows_by_bandwidth[bin]);
+  json_close(&json, ']');
+  json_finish(&json);
+}
+
+int info_command(ht_context *ctx, const cli_args *args) {
+  ht_matrix *matrix = NULL;
+  ht_facts facts;
+  const char *steps_text = args_value(args, "--steps");
+  int as_json = args_value(args, "--json") != NULL;
+  char *end = NULL;
+  long steps = steps_text ? strtol(steps_text, &end, 10) : DEFAULT_STEPS;
+  if (args_value(args, "--verbose")) cli_set_verbose(ctx);
+  if (steps_text && (*end || end == steps_text || steps < 0 || steps > MOST_STEPS))
+    return cli_bad("--steps takes a number from 0 to %d, and was given '%s'", MOST_STEPS, steps_text);
+  if (!args->word_count) return tell_about(ctx, as_json);
+  ht_status status = ht_matrix_read(ctx, args->words[0], &matrix);
+  if (status == HT_OK) status = ht_matrix_facts(matrix, (int)steps, &facts);
+  if (status == HT_OK && as_json) write_facts(args->words[0], &facts);
+  if (status == HT_OK && !as_json) show_facts(args->words[0], &facts);
+  ht_matrix_destroy(matrix);
+  return status == HT_OK ? 0 : cli_failed(ctx, status);
+}

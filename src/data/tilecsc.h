@@ -1,0 +1,29 @@
+/* The EvoCG paper's storage: R x 64 tiles, CSC inside, three value streams. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_DATA_TILECSC_H
+#define HT_DATA_TILECSC_H
+#include "data/matrix.h"
+
+enum { HT_TILECSC_LEAST_ROWS = 32, HT_TILECSC_MOST_ROWS = 16384 };
+
+typedef struct ht_tilecsc {
+  ht_context *ctx;
+  ht_tilecsc_view view;                /* borrows the arrays below */
+  int64_t nnz, entries, blocks, bytes; /* entries: padding included; blocks: column blocks */
+  float *column_error[HT_LEVEL_64];    /* a column block: largest 2-norm of a column's storage error, rounded up */
+  int64_t *tile_row_start, *tile_entry;
+  int32_t *tile_column;
+  uint32_t *column_start;
+  uint16_t *row_index;
+  double *scale, *value_f64;
+  float *value_f32;
+  uint16_t *value_bf16;
+} ht_tilecsc;
+
+/* rows: R, or 0 to choose it: among 32, 64, ..., 16384 with at least two row blocks a thread, the one whose row blocks have
+ * the most even numbers of tiles. Products do not depend on R, to the bit. Errors: HT_NO_MEMORY. */
+ht_status ht_tilecsc_create(ht_context *ctx, const ht_matrix *matrix, int rows, ht_tilecsc **tilecsc);
+/* New values on the same pattern. */
+ht_status ht_tilecsc_update(ht_tilecsc *tilecsc, const ht_matrix *matrix);
+void ht_tilecsc_destroy(ht_tilecsc *tilecsc); /* NULL is allowed */
+
+#endif

@@ -1,0 +1,106 @@
+/* What this build and this machine offer. SPDX-License-Identifier: BSD-3-Clause */
+#include "halftone/about.h"
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+#include "backend/backend.h"
+#include "halftone/options.h"
+#include "halftone/version.h"
+
+static void about_version(ht_context *ctx, char *text, size_t size) {
+  (void)ctx;
+  snprintf(text, size, "%s", ht_version());
+}
+
+static void about_compiler(ht_context *ctx, char *text, size_t size) {
+  (void)ctx;
+#ifdef __clang__
+  snprintf(text, size, "clang %s", __clang_version__);
+#else
+  snprintf(text, size, "gcc %s", __VERSION__);
+#endif
+}
+
+static void about_cores(ht_context *ctx, char *text, size_t size) {
+  (void)ctx;
+  snprintf(text, size, "%ld online", sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static void about_threads(ht_context *ctx, char *text, size_t size) { snprintf(text, size, "%d", ht_context_threads(ctx)); }
+
+static void about_memory(ht_context *ctx, char *text, size_t size) {
+  (void)ctx;
+  double page = (double)sysconf(_SC_PAGESIZE), pages = (double)sysconf(_SC_PHYS_PAGES);
+  snprintf(text, size, "%.1f GiB", page * pages / 1073741824.0);
+}
+
+static void about_caches(ht_context *ctx, char *text, size_t size) {
+  (void)ctx;
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+  snprintf(text, size, "L1 data %ld KiB, L2 %ld KiB, L3 %ld KiB", sysconf(_SC_LEVEL1_DCACHE_SIZE) / 1024,
+           sysconf(_SC_LEVEL2_CACHE_SIZE) / 1024, sysconf(_SC_LEVEL3_CACHE_SIZE) / 1024);
+#else
+  snprintf(text, size, "not known");
+#endif
+}
+
+static const char *isa_choices(void) {
+  for (int i = 0; i < ht_option_count(); i++)
+    if (!strcmp(ht_option_at(i)->name, "isa")) return ht_option_at(i)->choices;
+  return "";
+}
+
+/* Each one is tried; what was in use is put back. */
+static void about_isa(ht_context *ctx, char *text, size_t size) {
+  const ht_backend *cpu;
+  if (ht_backend_find(ctx, "cpu", &cpu) != HT_OK) return;
+  char in_use[32], name[32], usable[128] = "";
+  snprintf(in_use, sizeof in_use, "%s", cpu->isa());
+  for (const char *at = isa_choices(); *at;) {
+    int n = (int)strcspn(at, "|");
+    snprintf(name, sizeof name, "%.*s", n, at);
+    size_t used = strlen(usable);
+    if (strcmp(name, "auto") != 0 && cpu->set_isa(ctx, name) == HT_OK)
+      snprintf(usable + used, sizeof usable - used, "%s%s", used ? ", " : "", name);
+    at += n + (at[n] == '|');
+  }
+  if (cpu->set_isa(ctx, in_use) != HT_OK) snprintf(in_use, sizeof in_use, "not known");
+  ht_context_clear_error(ctx);
+  snprintf(text, size, "%s in use; usable here: %s", in_use, usable);
+}
+
+static void about_backends(ht_context *ctx, char *text, size_t size) {
+  static const char *const names[] = {"cpu", "cuda"};
+  for (int i = 0; i < 2; i++) {
+    const ht_backend *backend;
+    int found = ht_backend_find(ctx, names[i], &backend) == HT_OK;
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s%s", used ? ", " : "", names[i], found ? "" : " not compiled in");
+  }
+  ht_context_clear_error(ctx);
+}
+
+static void about_libraries(ht_context *ctx, char *text, size_t size) {
+  (void)ctx;
+  snprintf(text, size, "OpenMP %d (up to %d threads), zlib %s", _OPENMP, omp_get_thread_limit(), zlibVersion());
+}
+
+static const struct {
+  const char *name;
+  void (*tell)(ht_context *ctx, char *text, size_t size);
+} rows[] = {{"version", about_version}, {"compiler", about_compiler}, {"backends", about_backends},
+            {"kernels", about_isa},     {"cores", about_cores},       {"threads", about_threads},
+            {"caches", about_caches},   {"memory", about_memory},     {"libraries", about_libraries}};
+
+int ht_about_count(void) { return (int)(sizeof rows / sizeof *rows); }
+
+ht_status ht_about_at(ht_context *ctx, int index, const char **name, char *text, size_t size) {
+  HT_CHECK(ctx, index >= 0 && index < ht_about_count() && size > 0, HT_BAD_ARGUMENT, "index must be 0 to %d, and is %d",
+           ht_about_count() - 1, index);
+  text[0] = 0;
+  *name = rows[index].name;
+  rows[index].tell(ctx, text, size);
+  return HT_OK;
+}

@@ -1,0 +1,442 @@
+/* The guard's decisions. Read ht_guard_solve at the end first. SPDX-License-Identifier: BSD-3-Clause */
+#include "solver/guard.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "solver/spectrum.h"
+
+enum { PAUSE_EVERY = 64, NULL_TEST_AFTER = 200, FUTILE_CLAIMS = 3 };
+
+/* The loop aims slightly below the goal, because the true residual it is judged by differs in the last digits. */
+static const double AIM = 0.995;
+/* The true residual may differ from the loop's by this share before the direction is given up. */
+static const double KEEP_DIRECTION = 0.1;
+
+/* ---- levels ---- */
+
+static ht_level lowest_level(const ht_guard *g) {
+  ht_level level = HT_LEVEL_64;
+  for (int64_t b = 0; b < g->loop->op->blocks; b++)
+    if (g->loop->block_level[b] < level) level = (ht_level)g->loop->block_level[b];
+  return level;
+}
+
+static void enforce_floor(ht_guard *g) {
+  for (int64_t b = 0; b < g->loop->op->blocks; b++)
+    if (g->loop->block_level[b] < g->floor) g->loop->block_level[b] = (uint8_t)g->floor;
+  g->loop->levels_changed(g->loop);
+}
+
+static void start_levels(ht_guard *g) {
+  if (!g->loop->op->blocks) return;
+  memset(g->loop->block_level, (int)g->policy.start, (size_t)g->loop->op->blocks);
+  enforce_floor(g);
+}
+
+static void consult_policy(ht_guard *g) {
+  const ht_cg_state *s = &g->loop->state;
+  ht_policy_view view = {.iteration = s->iteration,
+                         .blocks = g->loop->op->blocks,
+                         .residual = s->norm_r,
+                         .residual_target = g->goal,
+                         .alpha = s->alpha,
+                         .direction_norm2 = s->block_norm2,
+                         .direction_max = s->block_max,
+                         .error_16 = g->loop->op->column_error[HT_LEVEL_16],
+                         .error_f32 = g->loop->op->column_error[HT_LEVEL_32],
+                         .measured_16 = sqrt(s->error2[HT_LEVEL_16]),
+                         .measured_f32 = sqrt(s->error2[HT_LEVEL_32])};
+  g->policy.decide(&g->policy, &view, g->loop->block_level);
+  enforce_floor(g);
+}
+
+/* How far the residual may fall before the storage error shows: first guesses, then measured at each replacement. */
+static double first_drop(ht_level level) { return level == HT_LEVEL_16 ? 1e-3 : level == HT_LEVEL_32 ? 1e-7 : 0; }
+
+static void raise_floor(ht_guard *g) {
+  ht_level lowest = lowest_level(g);
+  g->floor = lowest < HT_LEVEL_64 ? lowest + 1 : HT_LEVEL_64;
+  enforce_floor(g);
+  g->drop = g->policy.replaces ? first_drop(lowest_level(g)) : 0;
+}
+
+/* ---- true residuals ---- */
+
+/* x and its true residual from the loop's state; `change` is how far the loop's residual was from it. */
+static ht_status refresh(ht_guard *g, double *norm, double *change) {
+  ht_loop *loop = g->loop;
+  int64_t n = loop->op->n;
+  loop->get_iterate(loop, g->x);
+  loop->get_residual(loop, g->previous);
+  HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, norm));
+  g->certified = *norm;
+  g->certifier.backend->axpy(g->ctx, n, -1, g->residual, g->previous);
+  *change = ht_norm2(g->ctx, g->certifier.backend, n, g->previous);
+  if (*norm < g->best_norm) {
+    g->best_norm = *norm;
+    memcpy(g->best, g->x, (size_t)n * sizeof(double));
+  }
+  return HT_OK;
+}
+
+static void restart(ht_guard *g) {
+  g->loop->state.fresh = 1;
+  if (g->segment_end < 0) g->segment_end = g->loop->state.iteration;
+}
+
+/* Put the true residual in the loop's place. The direction is kept when the change is small against it. */
+static void replace(ht_guard *g, double norm, double change) {
+  g->loop->set_residual(g->loop, g->residual);
+  if (!(change <= KEEP_DIRECTION * norm)) restart(g);
+  g->reference = norm;
+  g->since = g->loop->state.iteration;
+  g->replacements++;
+}
+
+/* Back to the best iterate known, with a fresh direction. */
+static ht_status restore(ht_guard *g) {
+  double norm;
+  g->loop->set_iterate(g->loop, g->best);
+  HT_TRY(g->ctx, ht_certify(&g->certifier, g->best, g->b, g->residual, &norm));
+  g->loop->set_residual(g->loop, g->residual);
+  restart(g);
+  g->reference = norm;
+  g->since = g->loop->state.iteration;
+  g->restores++;
+  return HT_OK;
+}
+
+/* ---- what to do at each event ---- */
+
+/* Each handler sets *done and *outcome when the solve is over. */
+typedef ht_status handler(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome);
+
+static void finish(int *done, ht_outcome *outcome, ht_outcome which) {
+  *done = 1;
+  *outcome = which;
+}
+
+/* The loop's residual fell by what the level can bear: replace it, and learn how far the next fall may go. */
+static ht_status on_dropped(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
+  double norm, change, before = g->reference;
+  (void)event, (void)done, (void)outcome;
+  HT_TRY(g->ctx, refresh(g, &norm, &change));
+  replace(g, norm, change);
+  if (norm > 0.5 * before)
+    raise_floor(g);
+  else
+    g->drop = fmin(fmax(10 * change / before, 1e-8), 0.1);
+  return HT_OK;
+}
+
+/* The loop says the tolerance is met: only the true residual decides. */
+static ht_status on_reached(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
+  double norm, change, before = g->reference;
+  (void)event;
+  HT_TRY(g->ctx, refresh(g, &norm, &change));
+  if (norm <= g->goal) {
+    finish(done, outcome, HT_CONVERGED);
+    return HT_OK;
+  }
+  replace(g, norm, change);
+  restart(g);
+  if (lowest_level(g) < HT_LEVEL_64) {
+    if (!g->policy.replaces || norm > 0.5 * before) raise_floor(g);
+    return HT_OK;
+  }
+  g->futile = norm > 0.5 * g->claimed ? g->futile + 1 : 0;
+  g->claimed = norm;
+  if (g->futile >= FUTILE_CLAIMS) {
+    finish(done, outcome, HT_ATTAINABLE_ACCURACY);
+    snprintf(g->detail, HT_REPORT_TEXT, "the recursive residual met the tolerance %d times and the true one stayed at %.2e ||b||",
+             FUTILE_CLAIMS + 1, norm / g->norm_b);
+  }
+  return HT_OK;
+}
+
+static ht_status on_decide(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
+  (void)event, (void)done, (void)outcome;
+  consult_policy(g);
+  return HT_OK;
+}
+
+static ht_status on_limit(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
+  (void)event;
+  snprintf(g->detail, HT_REPORT_TEXT, "%lld iterations were made; raise max-iterations, or try a stronger preconditioner",
+           (long long)g->loop->state.iteration);
+  finish(done, outcome, HT_ITERATION_LIMIT);
+  return HT_OK;
+}
+
+static ht_status on_failed(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
+  (void)event, (void)done, (void)outcome;
+  return g->ctx->status;
+}
+
+/* p'Ap / p'p: with a unit diagonal (fused loop) it is relative already, else it is taken against ||A||_inf. */
+static double relative_curvature(const ht_guard *g) {
+  const ht_cg_state *s = &g->loop->state;
+  double pp = g->certifier.backend->dot(g->ctx, s->n, s->p, s->p);
+  double size = g->loop->op->split && g->loop->plan ? 1 : g->certifier.norm_inf;
+  return s->pap / pp / (isfinite(size) && size > 0 ? size : 1);
+}
+
+/* Non-positive curvature or a non-finite number. Below FP64 the storage may be to blame: go back and climb. In FP64 it is the
+ * matrix, or a direction that rounding has spoilt near the end: that gets one restart. */
+static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
+  double norm, change, curvature = relative_curvature(g);
+  if (lowest_level(g) < HT_LEVEL_64) {
+    HT_TRY(g->ctx, refresh(g, &norm, &change));
+    raise_floor(g);
+    return restore(g);
+  }
+  if (event == HT_CG_GREW) return HT_OK;
+  if (event == HT_CG_CURVATURE && curvature < -1e-10) {
+    snprintf(g->detail, HT_REPORT_TEXT, "p'Ap = %.3e at iteration %lld, %.1e of ||A|| ||p||^2: the matrix has a negative eigenvalue",
+             g->loop->state.pap, (long long)g->loop->state.iteration, curvature);
+    finish(done, outcome, HT_INDEFINITE);
+    return HT_OK;
+  }
+  HT_TRY(g->ctx, refresh(g, &norm, &change));
+  if (norm <= g->goal) {
+    finish(done, outcome, HT_CONVERGED);
+    return HT_OK;
+  }
+  if (g->futile++ < FUTILE_CLAIMS) return restore(g);
+  if (event == HT_CG_NONFINITE) {
+    snprintf(g->detail, HT_REPORT_TEXT,
+             "r'r = %g, r'z = %g, p'Ap = %g at iteration %lld; the values are too large or too small for FP64 sums",
+             g->loop->state.norm_r * g->loop->state.norm_r, g->loop->state.rz, g->loop->state.pap, (long long)g->loop->state.iteration);
+    finish(done, outcome, HT_NON_FINITE);
+    return HT_OK;
+  }
+  snprintf(g->detail, HT_REPORT_TEXT, "p'Ap = %.3e at iteration %lld, %.1e of ||A|| ||p||^2: zero to rounding", g->loop->state.pap,
+           (long long)g->loop->state.iteration, curvature);
+  finish(done, outcome, HT_SINGULAR);
+  return HT_OK;
+}
+
+/* Whether the residual is a null vector of A to FP64: then no iterate can reduce it. */
+static ht_status test_null_vector(ht_guard *g, int *is_null, double *ratio) {
+  double norm_r, norm_ar;
+  int64_t n = g->loop->op->n;
+  g->loop->get_residual(g->loop, g->residual);
+  HT_TRY(g->ctx, g->loop->op->apply(g->loop->op, NULL, g->residual, g->previous, NULL));
+  norm_r = ht_norm2(g->ctx, g->certifier.backend, n, g->residual);
+  norm_ar = ht_norm2(g->ctx, g->certifier.backend, n, g->previous);
+  *ratio = norm_ar / (norm_r * g->certifier.norm_inf);
+  *is_null = *ratio < 1e-13;
+  return HT_OK;
+}
+
+static ht_status check_progress(ht_guard *g, int *done, ht_outcome *outcome) {
+  const ht_cg_state *s = &g->loop->state;
+  if (s->norm_r < g->best_norm && lowest_level(g) == HT_LEVEL_64) { /* below FP64 the loop's residual is no measure of x */
+    g->loop->get_iterate(g->loop, g->best);
+    g->best_norm = s->norm_r;
+  }
+  if (s->norm_r < 0.9 * g->lowest) {
+    g->lowest = s->norm_r;
+    g->improved_at = s->iteration;
+    return HT_OK;
+  }
+  int64_t idle = s->iteration - g->improved_at, n = g->loop->op->n;
+  if (idle < NULL_TEST_AFTER) return HT_OK;
+  int is_null = 0;
+  double ratio = NAN;
+  if (idle % NULL_TEST_AFTER < PAUSE_EVERY) HT_TRY(g->ctx, test_null_vector(g, &is_null, &ratio));
+  if (is_null) {
+    snprintf(g->detail, HT_REPORT_TEXT, "||A r|| = %.1e ||A|| ||r|| at iteration %lld: what remains of b is in the null space of A", ratio,
+             (long long)s->iteration);
+    finish(done, outcome, HT_SINGULAR);
+    return HT_OK;
+  }
+  int64_t patience = 2 * n < 5000 ? 5000 : 2 * n < 50000 ? 2 * n : 50000;
+  if (idle > patience) {
+    snprintf(g->detail, HT_REPORT_TEXT, "no new low of the residual in the last %lld iterations", (long long)idle);
+    finish(done, outcome, HT_STAGNATED);
+  }
+  return HT_OK;
+}
+
+static ht_status on_pause(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
+  const ht_cg_state *s = &g->loop->state;
+  double elapsed = ht_seconds() - g->started;
+  (void)event;
+  int stop = ht_stop_requested(g->ctx);
+  if (g->progress) {
+    ht_progress view = {s->iteration, s->norm_r / g->norm_b, elapsed, NULL};
+    stop |= g->progress(g->progress_user, &view) != 0;
+  }
+  if (stop) {
+    snprintf(g->detail, HT_REPORT_TEXT, "stopped on request after %lld iterations; the best iterate is kept", (long long)s->iteration);
+    finish(done, outcome, HT_STOPPED);
+    return HT_OK;
+  }
+  if (g->options->time_limit > 0 && elapsed > g->options->time_limit) {
+    snprintf(g->detail, HT_REPORT_TEXT, "%.3g s passed; the best iterate is kept", elapsed);
+    finish(done, outcome, HT_TIME_LIMIT);
+    return HT_OK;
+  }
+  return check_progress(g, done, outcome);
+}
+
+static handler *const handlers[] = {
+    [HT_CG_CONTINUE] = on_failed,     [HT_CG_REACHED] = on_reached,     [HT_CG_LIMIT] = on_limit,     [HT_CG_DECIDE] = on_decide,
+    [HT_CG_CURVATURE] = on_breakdown, [HT_CG_NONFINITE] = on_breakdown, [HT_CG_DROPPED] = on_dropped, [HT_CG_GREW] = on_breakdown,
+    [HT_CG_PAUSE] = on_pause,         [HT_CG_FAILED] = on_failed};
+
+/* ---- the solve ---- */
+
+static int64_t iteration_limit(const ht_guard *g) {
+  if (g->options->max_iterations) return g->options->max_iterations;
+  int64_t limit = 10 * g->loop->op->n;
+  return limit < 1000 ? 1000 : limit > 200000 ? 200000 : limit;
+}
+
+static void set_events(ht_guard *g) {
+  ht_cg_state *s = &g->loop->state;
+  s->goal = g->goal * AIM;
+  s->replace_below = g->drop > 0 && g->drop * g->reference > s->goal ? g->drop * g->reference : -1;
+  s->grow_above = lowest_level(g) < HT_LEVEL_64 ? 1e6 * g->reference : INFINITY;
+  s->iteration_end = iteration_limit(g);
+  s->decide_at = g->policy.decide && g->loop->op->blocks ? s->iteration + g->policy_interval : INT64_MAX;
+  s->pause_at = s->iteration + (g->progress ? 1 : PAUSE_EVERY);
+}
+
+static void begin(ht_guard *g, double norm) {
+  ht_cg_state *s = &g->loop->state;
+  g->floor = HT_LEVEL_16;
+  start_levels(g);
+  g->drop = g->policy.replaces ? first_drop(lowest_level(g)) : 0;
+  g->reference = g->lowest = norm;
+  g->claimed = INFINITY;
+  g->futile = 0;
+  g->since = g->improved_at = 0;
+  g->segment_end = -1;
+  g->replacements = g->restores = 0;
+  s->iteration = 0;
+  s->fresh = 1;
+  s->norm_r = norm;
+  memset(s->bytes_level, 0, sizeof s->bytes_level);
+  for (int k = 0; k < HT_LEVEL_64; k++) s->error2[k] = NAN;
+  g->loop->set_iterate(g->loop, g->x);
+  g->loop->set_residual(g->loop, g->residual);
+}
+
+/* A converged solve leaves x and its residual as the certificate saw them, with its norm in `certified`. */
+static ht_status iterate(ht_guard *g, ht_outcome *outcome, double *norm) {
+  for (int done = 0; !done;) {
+    set_events(g);
+    ht_cg_event event = g->loop->run(g->loop);
+    HT_TRY(g->ctx, handlers[event](g, event, &done, outcome));
+  }
+  *norm = g->certified;
+  return HT_OK;
+}
+
+/* The better of the current and the best iterate goes to x, its true residual to g->residual. */
+static ht_status keep_best(ht_guard *g, double *norm) {
+  int64_t n = g->loop->op->n;
+  double best = g->best_norm;
+  if (best < INFINITY) HT_TRY(g->ctx, ht_certify(&g->certifier, g->best, g->b, g->residual, &best));
+  g->loop->get_iterate(g->loop, g->x);
+  HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, norm));
+  if (*norm <= best) return HT_OK;
+  memcpy(g->x, g->best, (size_t)n * sizeof(double));
+  return ht_certify(&g->certifier, g->x, g->b, g->residual, norm);
+}
+
+/* Entries of b and x0 must be finite; the outcome says which is not. */
+static int find_non_finite(ht_guard *g, const double *v, const char *name) {
+  for (int64_t i = 0; i < g->loop->op->n; i++)
+    if (!isfinite(v[i])) {
+      snprintf(g->detail, HT_REPORT_TEXT, "entry %lld of %s, counted from 1, is %g", (long long)i + 1, name, v[i]);
+      return 1;
+    }
+  return 0;
+}
+
+static void fill_report(const ht_guard *g, double norm, ht_report *report) {
+  const ht_cg_state *s = &g->loop->state;
+  report->iterations = s->iteration;
+  report->products = s->iteration + g->certifier.products;
+  report->replacements = g->replacements;
+  report->restores = g->restores;
+  report->norm_b = g->norm_b;
+  report->residual_true = norm / g->norm_b;
+  report->residual_recursive = s->norm_r / g->norm_b;
+  report->tolerance = g->goal / g->norm_b;
+  report->backward_error = ht_backward_error(&g->certifier, g->x, g->b, g->residual);
+  report->bytes_16 = s->bytes_level[HT_LEVEL_16];
+  report->bytes_f32 = s->bytes_level[HT_LEVEL_32];
+  report->bytes_f64 = s->bytes_level[HT_LEVEL_64];
+  report->bytes_vectors = (double)s->iteration * g->loop->vector_bytes;
+  int64_t steps = g->segment_end >= 0 ? g->segment_end : s->iteration;
+  if (steps > s->capacity) steps = s->capacity;
+  ht_ritz_extremes(steps, s->alphas, s->betas, &report->eigenvalue_min, &report->eigenvalue_max);
+  report->condition_estimate = report->eigenvalue_max / report->eigenvalue_min;
+  /* ||e||_A^2 = r'A^-1 r <= r'M^-1 r / lambda_min(M^-1 A), against x'Ax = x'(b - r). */
+  const ht_backend *v = g->certifier.backend;
+  double energy = v->dot(g->ctx, g->loop->op->n, g->x, g->b) - v->dot(g->ctx, g->loop->op->n, g->x, g->residual);
+  double rz = s->rz * (norm / s->norm_r) * (norm / s->norm_r);
+  report->error_estimate = sqrt(rz / report->eigenvalue_min / energy);
+}
+
+/* b = 0 has the solution 0, for every tolerance. */
+static void report_zero(ht_guard *g, ht_report *report) {
+  memset(g->x, 0, (size_t)g->loop->op->n * sizeof(double));
+  report->outcome = HT_CONVERGED;
+  report->iterations = report->products = report->replacements = report->restores = 0;
+  report->norm_b = report->residual_true = report->residual_recursive = report->residual_initial = report->backward_error = 0;
+}
+
+ht_status ht_guard_solve(ht_guard *g, const double *b, double *x, ht_report *report) {
+  double norm = NAN;
+  g->b = b;
+  g->x = x;
+  g->detail = report->detail;
+  g->started = ht_seconds();
+  g->best_norm = INFINITY;
+  g->certifier.products = 0;
+  g->certifier.time_s = 0;
+  if (find_non_finite(g, b, "b") || find_non_finite(g, x, "x0")) {
+    report->outcome = HT_NON_FINITE;
+    return HT_OK;
+  }
+  g->norm_b = ht_norm2(g->ctx, g->certifier.backend, g->loop->op->n, b);
+  if (g->norm_b == 0) {
+    report_zero(g, report);
+    return HT_OK;
+  }
+  HT_TRY(g->ctx, ht_certify(&g->certifier, x, b, g->residual, &norm));
+  report->residual_initial = norm / g->norm_b;
+  g->goal = fmax(g->options->rtol * g->norm_b, g->options->atol);
+  begin(g, norm);
+  memcpy(g->best, x, (size_t)g->loop->op->n * sizeof(double));
+  g->best_norm = norm;
+  if (norm <= g->goal)
+    report->outcome = HT_CONVERGED;
+  else {
+    HT_TRY(g->ctx, iterate(g, &report->outcome, &norm));
+    if (report->outcome != HT_CONVERGED) HT_TRY(g->ctx, keep_best(g, &norm));
+    if (norm <= g->goal) report->outcome = HT_CONVERGED;
+  }
+  fill_report(g, norm, report);
+  report->time_solve_s = ht_seconds() - g->started;
+  report->time_certificate_s = g->certifier.time_s;
+  return HT_OK;
+}
+
+ht_status ht_guard_allocate(ht_guard *g, int64_t n) {
+  double **work[] = {&g->residual, &g->previous, &g->best};
+  for (size_t k = 0; k < sizeof work / sizeof *work; k++) HT_TRY(g->ctx, ht_allocate(g->ctx, n, sizeof(double), work[k]));
+  return HT_OK;
+}
+
+void ht_guard_release(ht_guard *g) {
+  ht_release(g->ctx, g->residual);
+  ht_release(g->ctx, g->previous);
+  ht_release(g->ctx, g->best);
+  g->residual = g->previous = g->best = NULL;
+}

@@ -1,0 +1,383 @@
+/* The solver object: prepare once, solve many times. SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/context.h"
+#include "data/diagonal.h"
+#include "halftone/version.h"
+#include "solver/guard.h"
+
+struct ht_solver {
+  ht_context *ctx;
+  struct ht_options options;
+  /* what was given */
+  const ht_matrix *matrix;
+  int64_t n;
+  ht_apply_fn apply;
+  void *apply_user;
+  double *diagonal; /* of the matrix, or the caller's for an operator; NULL when there is none */
+  ht_progress_fn progress;
+  void *progress_user;
+  ht_policy_fn policy_fn;
+  void *policy_user;
+  /* what prepare made */
+  int prepared;
+  uint64_t version; /* of the matrix's values */
+  ht_operator *op;
+  ht_precond *precond;
+  ht_loop *loop;
+  ht_guard guard;
+  char why[HT_REPORT_TEXT];
+  ht_outcome refused; /* a typed outcome known before any iteration, else HT_CONVERGED */
+  char refusal[HT_REPORT_TEXT];
+  double time_setup_s;
+  /* of the last solve */
+  ht_report *column_reports;
+  int columns;
+};
+
+/* ---- life ---- */
+
+ht_status ht_solver_create(ht_context *ctx, const ht_options *options, ht_solver **solver) {
+  ht_solver *s;
+  *solver = NULL;
+  HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *s, &s));
+  s->ctx = ctx;
+  if (options)
+    s->options = *options;
+  else
+    ht_options_set_defaults(&s->options);
+  s->options.ctx = ctx;
+  *solver = s;
+  return HT_OK;
+}
+
+static void forget(ht_solver *s) {
+  ht_guard_release(&s->guard);
+  ht_loop_destroy(s->loop);
+  ht_precond_destroy(s->precond);
+  ht_operator_destroy(s->op);
+  s->loop = NULL;
+  s->precond = NULL;
+  s->op = NULL;
+  s->prepared = 0;
+}
+
+void ht_solver_destroy(ht_solver *s) {
+  if (!s) return;
+  s->guard.ctx = s->ctx;
+  forget(s);
+  ht_release(s->ctx, s->diagonal);
+  ht_release(s->ctx, s->column_reports);
+  ht_release(s->ctx, s);
+}
+
+ht_status ht_solver_set_option(ht_solver *s, const char *name, const char *value) {
+  HT_TRY(s->ctx, ht_options_set(&s->options, name, value));
+  for (int i = 0; i < ht_option_count(); i++)
+    if (!strcmp(ht_option_at(i)->name, name) && ht_option_at(i)->when == HT_AT_PREPARE) s->prepared = 0;
+  return HT_OK;
+}
+
+static ht_status set_problem(ht_solver *s, int64_t n, const double *diagonal) {
+  s->guard.ctx = s->ctx;
+  forget(s);
+  ht_release(s->ctx, s->diagonal);
+  s->diagonal = NULL;
+  s->n = n;
+  if (!diagonal) return HT_OK;
+  HT_TRY(s->ctx, ht_allocate(s->ctx, n, sizeof(double), &s->diagonal));
+  memcpy(s->diagonal, diagonal, (size_t)n * sizeof(double));
+  return HT_OK;
+}
+
+ht_status ht_solver_set_matrix(ht_solver *s, const ht_matrix *matrix) {
+  HT_CHECK(s->ctx, matrix, HT_BAD_ARGUMENT, "the matrix must not be NULL");
+  HT_TRY(s->ctx, set_problem(s, matrix->n, NULL));
+  s->matrix = matrix;
+  s->apply = NULL;
+  return HT_OK;
+}
+
+ht_status ht_solver_set_operator(ht_solver *s, int64_t n, ht_apply_fn apply, void *user, const double *diagonal) {
+  HT_CHECK(s->ctx, n > 0 && apply, HT_BAD_ARGUMENT, "an operator needs a positive size and a function, and has size %lld", (long long)n);
+  HT_TRY(s->ctx, set_problem(s, n, diagonal));
+  s->matrix = NULL;
+  s->apply = apply;
+  s->apply_user = user;
+  return HT_OK;
+}
+
+void ht_solver_set_progress(ht_solver *s, ht_progress_fn fn, void *user) {
+  s->progress = fn;
+  s->progress_user = user;
+}
+
+void ht_solver_set_policy(ht_solver *s, ht_policy_fn fn, void *user) {
+  s->policy_fn = fn;
+  s->policy_user = user;
+  s->prepared = 0;
+}
+
+/* ---- prepare ---- */
+
+static void refuse(ht_solver *s, ht_outcome outcome, const char *format, ...) HT_PRINTF(3, 4);
+static void refuse(ht_solver *s, ht_outcome outcome, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  s->refused = outcome;
+  vsnprintf(s->refusal, sizeof s->refusal, format, args);
+  va_end(args);
+}
+
+static int row_is_empty(const ht_matrix *a, int64_t i) {
+  for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++)
+    if (a->values[k] != 0) return 0;
+  return 1;
+}
+
+/* A matrix that cannot be positive definite is an outcome, known before the first product. Empty rows are let through:
+ * such a system may be consistent. */
+static void inspect_matrix(ht_solver *s) {
+  const ht_matrix *a = s->matrix;
+  s->refused = HT_CONVERGED;
+  if (a->symmetry == HT_UNSYMMETRIC) {
+    refuse(s, HT_NOT_SYMMETRIC, "entries (%lld,%lld) and (%lld,%lld), counted from 1, differ by %g", (long long)a->asymmetric_row + 1,
+           (long long)a->asymmetric_column + 1, (long long)a->asymmetric_column + 1, (long long)a->asymmetric_row + 1, a->asymmetry);
+    return;
+  }
+  int64_t empty = -1, empties = 0;
+  for (int64_t i = 0; i < a->n; i++) {
+    if (s->diagonal[i] > 0) continue;
+    if (s->diagonal[i] == 0 && row_is_empty(a, i)) {
+      empty = i;
+      empties++;
+      continue;
+    }
+    refuse(s, HT_INDEFINITE, "the diagonal entry of row %lld, counted from 1, is %g", (long long)i + 1, s->diagonal[i]);
+    return;
+  }
+  if (empties)
+    ht_log(s->ctx, HT_LOG_WARNING,
+           "the matrix is singular: %lld rows are empty, row %lld among them; a consistent b is solved all the same", (long long)empties,
+           (long long)empty + 1);
+}
+
+static ht_status make_operator(ht_solver *s) {
+  const ht_operator_options *o = &s->options.op;
+  if (s->apply) return ht_operator_create_callback(s->ctx, s->n, s->apply, s->apply_user, &s->op);
+  switch (o->format) {
+  case HT_FORMAT_CSR: return ht_operator_create_csr(s->ctx, s->matrix, &s->op);
+  case HT_FORMAT_TILECSC: return ht_operator_create_tilecsc(s->ctx, o, s->matrix, &s->op);
+  default: return ht_operator_create_split(s->ctx, o, s->matrix, &s->op);
+  }
+}
+
+static int has_empty_row(const ht_solver *s) {
+  for (int64_t i = 0; s->diagonal && i < s->n; i++)
+    if (s->diagonal[i] == 0) return 1;
+  return 0;
+}
+
+/* The caller's operator takes Jacobi from the caller's diagonal; the other preconditioners need a matrix. */
+static ht_status make_precond(ht_solver *s) {
+  ht_precond_options o = s->options.precond;
+  int unknowns = s->op->split ? s->op->split->block : 1;
+  if (s->apply) return ht_precond_create_diagonal(s->ctx, s->n, o.precond == HT_PRECOND_NONE ? NULL : s->diagonal, &s->precond);
+  if (has_empty_row(s) && o.precond != HT_PRECOND_NONE) {
+    ht_log(s->ctx, HT_LOG_WARNING, "with empty rows there is no preconditioner of this kind; Jacobi is used, with 1 for them");
+    return ht_precond_create_diagonal(s->ctx, s->n, s->diagonal, &s->precond);
+  }
+  return ht_precond_create(s->ctx, &o, s->matrix, unknowns, &s->precond);
+}
+
+static int64_t history_capacity(const ht_solver *s) {
+  int64_t limit = s->options.solve.max_iterations ? s->options.solve.max_iterations : 200000;
+  return (limit < 1000000 ? limit : 1000000) + 1;
+}
+
+/* The fused engine runs the split storage with a diagonal preconditioner; everything else runs the textbook loop. */
+static ht_status make_loop(ht_solver *s) {
+  int diagonal_only = !strcmp(s->precond->name, "none") || !strcmp(s->precond->name, "jacobi");
+  int possible = s->op->split && s->op->backend->cg_run && diagonal_only;
+  int wanted = s->options.solve.engine;
+  HT_CHECK(s->ctx, possible || wanted != HT_ENGINE_FUSED, HT_BAD_OPTION,
+           "the fused engine needs --format split and --precond none or jacobi, and has %s and %s; use --engine auto", s->op->format,
+           s->precond->name);
+  if (possible && wanted != HT_ENGINE_TEXTBOOK)
+    return ht_loop_create_fused(s->ctx, s->op, !strcmp(s->precond->name, "jacobi") ? s->diagonal : NULL, history_capacity(s), &s->loop);
+  return ht_loop_create_textbook(s->ctx, s->op, s->precond, history_capacity(s), &s->loop);
+}
+
+static ht_policy_facts gather_facts(const ht_solver *s) {
+  const ht_split_view *a = s->op->split;
+  ht_policy_facts f = {.levels = s->op->blocks > 0, .cache_bytes = (double)s->op->backend->cache_bytes()};
+  f.bytes_streamed = (double)s->op->bytes + s->loop->vector_bytes;
+  f.nonzeros_per_row = (double)s->op->nnz / (double)s->n;
+  if (!a || !s->op->nnz) return f;
+  double exact_16 = 0, exact_32 = 0;
+  for (int64_t t = 0; t < a->tiles; t++) {
+    if (a->tile[t].exact == HT_LEVEL_16) exact_16 += (double)a->tile[t].nonzeros;
+    if (a->tile[t].exact <= HT_LEVEL_32) exact_32 += (double)a->tile[t].nonzeros;
+  }
+  f.share_exact_16 = exact_16 / (double)s->op->nnz;
+  f.share_exact_32 = exact_32 / (double)s->op->nnz;
+  return f;
+}
+
+static ht_status make_all(ht_solver *s) {
+  if (!s->op) HT_TRY(s->ctx, make_operator(s));
+  HT_TRY(s->ctx, make_precond(s));
+  HT_TRY(s->ctx, make_loop(s));
+  ht_guard *g = &s->guard;
+  *g = (ht_guard){.ctx = s->ctx, .loop = s->loop, .options = &s->options.solve};
+  HT_TRY(s->ctx, ht_guard_allocate(g, s->n));
+  ht_certifier_init(&g->certifier, s->ctx, s->matrix, s->op);
+  ht_policy_facts facts = gather_facts(s);
+  if (s->policy_fn)
+    ht_policy_create_user(s->policy_fn, s->policy_user, &g->policy);
+  else
+    HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &facts, &g->policy, s->why));
+  return HT_OK;
+}
+
+static ht_status read_diagonal(ht_solver *s) {
+  if (!s->matrix) return HT_OK;
+  if (!s->diagonal) HT_TRY(s->ctx, ht_allocate(s->ctx, s->n, sizeof(double), &s->diagonal));
+  ht_matrix_diagonal(s->matrix, s->diagonal);
+  return HT_OK;
+}
+
+/* With new values on the old pattern the operator keeps its ordering and analysis; the rest is made anew, since it is cheap. */
+static ht_status keep_operator(ht_solver *s, ht_operator **kept) {
+  *kept = NULL;
+  if (!s->prepared || !s->matrix || !s->op || s->refused != HT_CONVERGED) return HT_OK;
+  s->prepared = 0;
+  HT_TRY(s->ctx, s->op->update(s->op, s->matrix));
+  *kept = s->op;
+  s->op = NULL;
+  return HT_OK;
+}
+
+ht_status ht_solver_prepare(ht_solver *s) {
+  double start = ht_seconds();
+  ht_operator *kept;
+  HT_CHECK(s->ctx, s->matrix || s->apply, HT_BAD_ARGUMENT,
+           "the solver has no matrix: call ht_solver_set_matrix or ht_solver_set_operator first");
+  if (s->options.solve.threads) HT_TRY(s->ctx, ht_context_set_threads(s->ctx, (int)s->options.solve.threads));
+  HT_TRY(s->ctx, read_diagonal(s));
+  s->refused = HT_CONVERGED;
+  if (s->matrix) inspect_matrix(s);
+  HT_TRY(s->ctx, keep_operator(s, &kept));
+  s->guard.ctx = s->ctx;
+  forget(s);
+  s->op = kept;
+  if (s->refused == HT_CONVERGED) {
+    ht_status status = make_all(s);
+    if (status != HT_OK) {
+      forget(s);
+      return ht_trace(s->ctx, status, __func__, __FILE__, __LINE__);
+    }
+  }
+  s->version = s->matrix ? s->matrix->version : 0;
+  s->prepared = 1;
+  s->time_setup_s = ht_seconds() - start;
+  return HT_OK;
+}
+
+/* ---- solve ---- */
+
+/* What holds for the solver, whatever the right-hand side. */
+static void describe(const ht_solver *s, ht_report *r) {
+  const ht_operator *op = s->op;
+  r->n = s->n;
+  r->nnz = s->matrix ? s->matrix->nnz : -1;
+  r->columns = 1;
+  r->threads = s->ctx->threads;
+  r->time_setup_s = s->time_setup_s;
+  snprintf(r->policy, sizeof r->policy, "%s", s->policy_fn ? "custom" : s->options.policy.policy);
+  snprintf(r->version, sizeof r->version, "%s", ht_version());
+  snprintf(r->backend, sizeof r->backend, "cpu");
+  if (!s->loop) return; /* refused; an operator kept for the next values may be there all the same */
+  ht_policy_facts facts = gather_facts(s);
+  r->share_exact_16 = facts.share_exact_16;
+  r->share_exact_f32 = facts.share_exact_32;
+  r->time_ordering_s = op->time_ordering_s;
+  r->bytes_matrix = op->bytes;
+  r->bytes_per_nonzero = op->nnz ? (double)op->bytes / (double)op->nnz : NAN;
+  snprintf(r->policy_chosen, sizeof r->policy_chosen, "%s", s->why);
+  snprintf(r->precond, sizeof r->precond, "%s%s%s", s->precond->name, s->precond->note[0] ? ": " : "", s->precond->note);
+  snprintf(r->engine, sizeof r->engine, "%s", s->loop->name);
+  snprintf(r->ordering, sizeof r->ordering, "%s", op->ordering ? op->ordering : "natural");
+  snprintf(r->format, sizeof r->format, "%s", op->format);
+  snprintf(r->backend, sizeof r->backend, "%s", op->backend->name);
+  snprintf(r->isa, sizeof r->isa, "%s", op->backend->isa());
+}
+
+static ht_status solve_column(ht_solver *s, const double *b, double *x, ht_report *r) {
+  ht_report_clear(r);
+  describe(s, r);
+  if (s->refused != HT_CONVERGED) {
+    r->outcome = s->refused;
+    r->iterations = 0;
+    snprintf(r->detail, sizeof r->detail, "%s", s->refusal);
+    return HT_OK;
+  }
+  s->guard.options = &s->options.solve;
+  s->guard.policy_interval = s->options.policy.policy_interval;
+  s->guard.progress = s->progress;
+  s->guard.progress_user = s->progress_user;
+  HT_TRY(s->ctx, ht_guard_solve(&s->guard, b, x, r));
+  return HT_OK;
+}
+
+static void add_column(ht_report *all, const ht_report *one) {
+  double *sums[] = {&all->time_solve_s, &all->time_certificate_s, &all->bytes_f64, &all->bytes_f32, &all->bytes_16, &all->bytes_vectors};
+  const double parts[] = {one->time_solve_s, one->time_certificate_s, one->bytes_f64, one->bytes_f32, one->bytes_16, one->bytes_vectors};
+  for (size_t k = 0; k < sizeof sums / sizeof *sums; k++) *sums[k] += parts[k];
+  all->iterations += one->iterations;
+  all->products += one->products;
+  all->replacements += one->replacements;
+  all->restores += one->restores;
+  all->columns++;
+  if (one->outcome != HT_CONVERGED && all->outcome == HT_CONVERGED) {
+    all->outcome = one->outcome;
+    memcpy(all->detail, one->detail, sizeof all->detail);
+  }
+  if (!(one->residual_true <= all->residual_true)) all->residual_true = one->residual_true;
+  if (!(one->residual_recursive <= all->residual_recursive)) all->residual_recursive = one->residual_recursive;
+  if (!(one->backward_error <= all->backward_error)) all->backward_error = one->backward_error;
+}
+
+static ht_status reserve_reports(ht_solver *s, int columns) {
+  if (columns <= s->columns) return HT_OK;
+  ht_release(s->ctx, s->column_reports);
+  s->columns = 0;
+  HT_TRY(s->ctx, ht_allocate(s->ctx, columns, sizeof(ht_report), &s->column_reports));
+  s->columns = columns;
+  return HT_OK;
+}
+
+ht_status ht_solver_solve(ht_solver *s, int columns, const double *b, double *x, ht_report *report) {
+  HT_CHECK(s->ctx, columns > 0 && b && x, HT_BAD_ARGUMENT,
+           "solve needs at least one right-hand side and two arrays, and was given %d columns", columns);
+  if (!s->prepared || (s->matrix && s->version != s->matrix->version)) HT_TRY(s->ctx, ht_solver_prepare(s));
+  HT_TRY(s->ctx, reserve_reports(s, columns));
+  for (int k = 0; k < columns; k++) HT_TRY(s->ctx, solve_column(s, b + (int64_t)k * s->n, x + (int64_t)k * s->n, &s->column_reports[k]));
+  if (!report) return HT_OK;
+  *report = s->column_reports[0];
+  for (int k = 1; k < columns; k++) add_column(report, &s->column_reports[k]);
+  return HT_OK;
+}
+
+const ht_report *ht_solver_column_report(const ht_solver *s, int column) {
+  return column >= 0 && column < s->columns ? &s->column_reports[column] : NULL;
+}
+
+int64_t ht_solver_history(const ht_solver *s, const double **history) {
+  *history = NULL;
+  if (!s->loop || !s->columns || s->column_reports[0].iterations < 0) return 0;
+  const ht_cg_state *state = &s->loop->state;
+  *history = state->history;
+  return state->iteration + 1 < state->capacity ? state->iteration + 1 : state->capacity;
+}

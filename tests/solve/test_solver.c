@@ -1,0 +1,245 @@
+/* The solver object on every engine, storage, preconditioner and policy, judged by residuals in long double.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "solve_helpers.h"
+
+static ht_solver *solver_with(ht_context *ctx, const ht_matrix *a, int count, const char *const settings[][2]) {
+  ht_options *options;
+  ht_solver *solver;
+  OK(ht_options_create(ctx, &options));
+  for (int i = 0; i < count; i++) OK(ht_options_set(options, settings[i][0], settings[i][1]));
+  OK(ht_solver_create(ctx, options, &solver));
+  ht_options_destroy(options);
+  if (a) OK(ht_solver_set_matrix(solver, a));
+  return solver;
+}
+
+/* Solve for a known solution; the certificate must hold in long double, whatever the route. The bound allows for the
+ * rounding of the FP64 certificate itself, u times the row length. */
+static void solve_and_check(ht_context *ctx, const ht_matrix *a, int count, const char *const settings[][2], ht_report *report) {
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *b = vector(n), *known = vector(n);
+  ht_solver *solver = solver_with(ctx, a, count, settings);
+  known_solution(a, known, b);
+  OK(ht_solver_solve(solver, 1, b, x, report));
+  if (report->outcome != HT_CONVERGED) fail_msg("%s: %s", ht_outcome_name(report->outcome), report->detail);
+  assert_true(true_residual(a, x, b) <= 1e-10 + 1e-13);
+  assert_true(fabs(report->residual_true - true_residual(a, x, b)) <= 1e-12);
+  ht_solver_destroy(solver);
+  free(x), free(b), free(known);
+}
+
+static void every_combination_converges(void **state) {
+  static const char *const kinds[][3] = {{"stencil2d", "size", "23"}, {"stencil3d", "size", "9"}, {"wathen", "nx", "11"}};
+  static const char *const formats[] = {"split", "csr", "tilecsc"}, *const preconds[] = {"none", "jacobi", "block-jacobi", "ic0"};
+  static const char *const policies[] = {"auto", "fixed:f64", "fixed:f32", "fixed:bf16", "rule", "budget"};
+  ht_context *ctx;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  for (size_t k = 0; k < 3; k++) {
+    ht_matrix *a = make(ctx, kinds[k][0], kinds[k][1], kinds[k][2], k < 2 ? "coefficients" : NULL, "lognormal");
+    for (size_t f = 0; f < 3; f++)
+      for (size_t m = 0; m < 4; m++)
+        for (size_t p = 0; p < 6; p++) {
+          const char *const settings[][2] = {{"format", formats[f]}, {"precond", preconds[m]}, {"policy", policies[p]}};
+          ht_report report;
+          solve_and_check(ctx, a, 3, settings, &report);
+        }
+    ht_matrix_destroy(a);
+  }
+  ht_context_destroy(ctx);
+}
+
+/* The fused engine is the textbook loop in another arithmetic order: the same convergence. */
+static void fused_agrees_with_textbook(void **state) {
+  static const char *const sizes[] = {"1", "2", "7", "8", "9", "63", "64", "65", "150"}, *const preconds[] = {"none", "jacobi"};
+  ht_context *ctx;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+    for (size_t m = 0; m < 2; m++) {
+      ht_matrix *a = make(ctx, "stencil2d", "size", sizes[k], "coefficients", "lognormal");
+      const char *const fused[][2] = {{"engine", "fused"}, {"policy", "fixed:f64"}, {"precond", preconds[m]}};
+      const char *const textbook[][2] = {{"engine", "textbook"}, {"format", "csr"}, {"precond", preconds[m]}};
+      ht_report f, t;
+      solve_and_check(ctx, a, 3, fused, &f);
+      solve_and_check(ctx, a, 3, textbook, &t);
+      assert_string_equal(f.engine, "fused");
+      assert_string_equal(t.engine, "textbook");
+      assert_true(fabs((double)(f.iterations - t.iterations)) <= 2 + 0.02 * (double)t.iterations);
+      ht_matrix_destroy(a);
+    }
+  ht_context_destroy(ctx);
+}
+
+static void bits_do_not_depend_on_threads(void **state) {
+  static const char *const policies[] = {"fixed:f64", "fixed:bf16", "budget", "auto"};
+  ht_context *ctx;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  ht_matrix *a = make(ctx, "stencil3d", "size", "31", "coefficients", "lognormal");
+  int64_t n = ht_matrix_rows(a);
+  double *x[3] = {vector(n), vector(n), vector(n)}, *b = vector(n), *known = vector(n);
+  known_solution(a, known, b);
+  for (size_t p = 0; p < 4; p++) {
+    for (int t = 0; t < 3; t++) {
+      const char *const settings[][2] = {{"policy", policies[p]}};
+      OK(ht_context_set_threads(ctx, t + 1));
+      ht_solver *solver = solver_with(ctx, a, 1, settings);
+      ht_report report;
+      memset(x[t], 0, (size_t)n * sizeof(double));
+      OK(ht_solver_solve(solver, 1, b, x[t], &report));
+      assert_int_equal(report.outcome, HT_CONVERGED);
+      ht_solver_destroy(solver);
+    }
+    assert_memory_equal(x[0], x[1], (size_t)n * sizeof(double));
+    assert_memory_equal(x[0], x[2], (size_t)n * sizeof(double));
+  }
+  for (int t = 0; t < 3; t++) free(x[t]);
+  free(b), free(known);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
+static void several_columns_and_warm_start(void **state) {
+  ht_context *ctx;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  ht_matrix *a = make(ctx, "stencil2d", "size", "20", NULL, NULL);
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(3 * n), *b = vector(3 * n), *known = vector(n);
+  for (int64_t k = 0; k < 3; k++) known_solution(a, known, b + k * n);
+  for (int64_t i = 0; i < n; i++) b[n + i] = (double)(i % 7);
+  memset(b + 2 * n, 0, (size_t)n * sizeof(double));
+  memcpy(x, known, (size_t)n * sizeof(double));     /* column 0 starts at its solution */
+  for (int64_t i = 0; i < n; i++) x[2 * n + i] = 1; /* b = 0 must give x = 0 */
+  ht_solver *solver = solver_with(ctx, a, 0, NULL);
+  ht_report report;
+  OK(ht_solver_solve(solver, 3, b, x, &report));
+  assert_int_equal(report.outcome, HT_CONVERGED);
+  assert_int_equal(report.columns, 3);
+  assert_int_equal(ht_solver_column_report(solver, 0)->iterations, 0);
+  assert_true(ht_solver_column_report(solver, 1)->iterations > 0);
+  assert_true(true_residual(a, x + n, b + n) <= 1e-10 + 1e-13);
+  for (int64_t i = 0; i < n; i++) assert_true(x[2 * n + i] == 0);
+  ht_solver_destroy(solver);
+  free(x), free(b), free(known);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
+static void new_values_give_what_a_new_solver_gives(void **state) {
+  static const char *const formats[] = {"split", "csr", "tilecsc"};
+  ht_context *ctx;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  for (size_t f = 0; f < 3; f++) {
+    ht_matrix *a = make(ctx, "stencil2d", "size", "30", "coefficients", "lognormal");
+    int64_t n = ht_matrix_rows(a), nnz = ht_matrix_nonzeros(a);
+    const double *old;
+    double *x = vector(n), *y = vector(n), *b = vector(n), *values = vector(nnz);
+    const char *const settings[][2] = {{"format", formats[f]}};
+    ht_report report;
+    for (int64_t i = 0; i < n; i++) b[i] = 1;
+    ht_solver *solver = solver_with(ctx, a, 1, settings);
+    OK(ht_solver_solve(solver, 1, b, x, &report));
+    ht_matrix_csr(a, NULL, NULL, &old);
+    for (int64_t k = 0; k < nnz; k++) values[k] = 3 * old[k];
+    OK(ht_matrix_set_values(a, values));
+    memset(x, 0, (size_t)n * sizeof(double));
+    OK(ht_solver_solve(solver, 1, b, x, &report));
+    assert_int_equal(report.outcome, HT_CONVERGED);
+    assert_true(true_residual(a, x, b) <= 1e-10 + 1e-13);
+    ht_solver *other = solver_with(ctx, a, 1, settings);
+    OK(ht_solver_solve(other, 1, b, y, &report));
+    assert_memory_equal(x, y, (size_t)n * sizeof(double));
+    ht_solver_destroy(solver);
+    ht_solver_destroy(other);
+    ht_matrix_destroy(a);
+    free(x), free(y), free(b), free(values);
+  }
+  ht_context_destroy(ctx);
+}
+
+static int apply_matrix(void *user, int64_t n, const double *x, double *y) {
+  (void)n;
+  return ht_matrix_multiply(user, x, y) != HT_OK;
+}
+
+static int apply_fails(void *user, int64_t n, const double *x, double *y) {
+  (void)user, (void)n, (void)x, (void)y;
+  return 7;
+}
+
+static void the_callers_operator(void **state) {
+  ht_context *ctx;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  ht_matrix *a = make(ctx, "wathen", "nx", "9", NULL, NULL);
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *b = vector(n), *known = vector(n);
+  known_solution(a, known, b);
+  ht_solver *solver = solver_with(ctx, NULL, 0, NULL);
+  ht_report report;
+  OK(ht_solver_set_operator(solver, n, apply_matrix, a, NULL));
+  OK(ht_solver_solve(solver, 1, b, x, &report));
+  assert_int_equal(report.outcome, HT_CONVERGED);
+  assert_string_equal(report.precond, "none");
+  assert_true(true_residual(a, x, b) <= 1e-10 + 1e-13);
+  OK(ht_solver_set_operator(solver, n, apply_fails, NULL, NULL));
+  assert_int_not_equal(ht_solver_solve(solver, 1, b, x, &report), HT_OK);
+  assert_non_null(strstr(ht_context_error(ctx), "7"));
+  ht_solver_destroy(solver);
+  free(x), free(b), free(known);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
+static int calls;
+
+static int all_16(void *user, const ht_policy_view *view, uint8_t *precision) {
+  (void)user;
+  calls++;
+  assert_true(view->blocks > 0 && view->residual > 0 && view->alpha > 0);
+  for (int64_t b = 0; b < view->blocks; b++) {
+    assert_true(view->direction_norm2[b] >= 0 && view->direction_max[b] * view->direction_max[b] <= view->direction_norm2[b] * (1 + 1e-12));
+    precision[b] = HT_BF16;
+  }
+  return 0;
+}
+
+/* However careless the policy, the answer is certified. */
+static void the_callers_policy(void **state) {
+  ht_context *ctx;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  ht_matrix *a = make(ctx, "stencil2d", "size", "40", "coefficients", "lognormal");
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *b = vector(n), *known = vector(n);
+  known_solution(a, known, b);
+  const char *const settings[][2] = {{"policy-interval", "3"}};
+  ht_solver *solver = solver_with(ctx, a, 1, settings);
+  ht_report report;
+  ht_solver_set_policy(solver, all_16, NULL);
+  OK(ht_solver_solve(solver, 1, b, x, &report));
+  assert_int_equal(report.outcome, HT_CONVERGED);
+  assert_true(calls > 0);
+  assert_true(report.bytes_16 > 0);
+  assert_true(true_residual(a, x, b) <= 1e-10 + 1e-13);
+  ht_solver_destroy(solver);
+  free(x), free(b), free(known);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_combination_converges),
+      cmocka_unit_test(fused_agrees_with_textbook),
+      cmocka_unit_test(bits_do_not_depend_on_threads),
+      cmocka_unit_test(several_columns_and_warm_start),
+      cmocka_unit_test(new_values_give_what_a_new_solver_gives),
+      cmocka_unit_test(the_callers_operator),
+      cmocka_unit_test(the_callers_policy),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
