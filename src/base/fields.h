@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include "halftone/report.h"
 
-/* Numbers that are not known become NaN or -1, texts "". */
+/* Numbers that are not known become NaN or -1, texts "", outcomes HT_NOT_RUN. */
 void ht_fields_clear(const ht_report_info *fields, int count, void *record, size_t size);
 /* One JSON object, NUL-terminated; returns the length it needs, as snprintf does. */
 size_t ht_fields_json(const ht_report_info *fields, int count, const void *record, char *text, size_t size);
