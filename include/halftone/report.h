@@ -23,7 +23,7 @@ typedef struct ht_report {
 #undef HT_REPORT_OUTCOME
 } ht_report;
 
-HT_API void ht_report_clear(ht_report *report); /* numbers that are not known become NaN or -1, texts "" */
+HT_API void ht_report_clear(ht_report *report); /* unknown numbers become NaN or -1, texts "", the outcome HT_NOT_RUN */
 
 typedef enum ht_report_type { HT_REPORT_IS_REAL, HT_REPORT_IS_INTEGER, HT_REPORT_IS_STRING, HT_REPORT_IS_OUTCOME } ht_report_type;
 typedef struct ht_report_info {

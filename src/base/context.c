@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { MOST_THREADS = 4096 };
 
 static void *allocate_default(void *user, size_t bytes) {
   (void)user;
@@ -19,9 +22,8 @@ static void release_default(void *user, void *memory) {
 /* Cores this process may run on: a container or taskset is respected. */
 static int available_cores(void) {
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  int count = CPU_COUNT(&set);
-  return count > 0 ? count : 1;
+  long count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN); /* above 1024 cores */
+  return count > MOST_THREADS ? MOST_THREADS : count > 0 ? (int)count : 1;
 }
 
 ht_status ht_context_create_with(const ht_allocator *allocator, ht_context **ctx) {
@@ -50,7 +52,8 @@ void ht_context_destroy(ht_context *ctx) {
 }
 
 ht_status ht_context_set_threads(ht_context *ctx, int threads) {
-  HT_CHECK(ctx, threads >= 0 && threads <= 4096, HT_BAD_ARGUMENT, "threads must be 0 (all cores) or 1 to 4096, and is %d", threads);
+  HT_CHECK(ctx, threads >= 0 && threads <= MOST_THREADS, HT_BAD_ARGUMENT, "threads must be 0 (all cores) or 1 to %d, and is %d",
+           MOST_THREADS, threads);
   ctx->threads = threads ? threads : available_cores();
   return HT_OK;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/number.h"
 
 void ht_fields_clear(const ht_report_info *fields, int count, void *record, size_t size) {
   memset(record, 0, size);
@@ -10,6 +11,7 @@ void ht_fields_clear(const ht_report_info *fields, int count, void *record, size
     void *field = (char *)record + fields[i].offset;
     if (fields[i].type == HT_REPORT_IS_REAL) *(double *)field = NAN;
     if (fields[i].type == HT_REPORT_IS_INTEGER) *(int64_t *)field = -1;
+    if (fields[i].type == HT_REPORT_IS_OUTCOME) *(ht_outcome *)field = HT_NOT_RUN;
   }
 }
 
@@ -28,21 +30,46 @@ static void put_text(buffer *b, const char *text) {
   while (*text) put(b, *text++);
 }
 
+/* Length of the UTF-8 character at `text`, or 0 when it is not one: text may come from file names, which are any bytes. */
+static int utf8_length(const unsigned char *text) {
+  static const struct {
+    unsigned char first_low, first_high, second_low, second_high;
+    int length;
+  } forms[] = {{0x20, 0x7f, 0, 0xff, 1},    {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+               {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+               {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4}};
+  for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+    if (text[0] < forms[f].first_low || text[0] > forms[f].first_high) continue;
+    if (text[1] < forms[f].second_low || text[1] > forms[f].second_high) return 0;
+    for (int k = 2; k < forms[f].length; k++)
+      if (text[k] < 0x80 || text[k] > 0xbf) return 0;
+    return forms[f].length;
+  }
+  return 0;
+}
+
 static void put_string(buffer *b, const char *text) {
   put(b, '"');
-  for (; *text; text++) {
+  while (*text) {
     unsigned char c = (unsigned char)*text;
+    int length = utf8_length((const unsigned char *)text);
     char escape[8];
-    if (c == '"' || c == '\\') {
-      put(b, '\\');
-      put(b, (char)c);
-    } else if (c < 0x20) {
-      snprintf(escape, sizeof escape, "\\u%04x", c);
+    if (c == '"' || c == '\\') put(b, '\\');
+    if (length == 0) { /* a control character, or a byte that is no text: the replacement character stands for it */
+      snprintf(escape, sizeof escape, "\\u%04x", c < 0x20 ? c : 0xfffd);
       put_text(b, escape);
-    } else
-      put(b, (char)c);
+      text++;
+    }
+    for (; length > 0; length--) put(b, *text++);
   }
   put(b, '"');
+}
+
+size_t ht_json_string(const char *string, char *text, size_t size) {
+  buffer b = {text, size, 0};
+  put_string(&b, string);
+  if (size) text[b.used < size ? b.used : size - 1] = 0;
+  return b.used;
 }
 
 static void put_value(buffer *b, const void *record, const ht_report_info *info) {
@@ -51,7 +78,7 @@ static void put_value(buffer *b, const void *record, const ht_report_info *info)
   switch (info->type) {
   case HT_REPORT_IS_REAL: {
     double v = *(const double *)field;
-    snprintf(number, sizeof number, "%.17g", v);
+    ht_print_real(v, 17, number, sizeof number);
     put_text(b, isfinite(v) ? number : "null");
     return;
   }

@@ -4,10 +4,10 @@
 
 enum { ALIGNMENT = 64 };
 
-/* The block's start is kept just below the aligned address, so that any allocator serves. */
+/* `memory` is the address of some pointer, of whatever type: it is written as bytes.
+ * The block's start is kept just below the aligned address, so that any allocator serves. */
 ht_status ht_allocate(ht_context *ctx, int64_t count, size_t size, void *memory) {
-  void **out = memory;
-  *out = NULL;
+  memcpy(memory, &(void *){NULL}, sizeof(void *));
   HT_CHECK(ctx, count >= 0, HT_NO_MEMORY, "a count overflowed: %lld entries of %zu bytes were asked for", (long long)count, size);
   HT_CHECK(ctx, size == 0 || (uint64_t)count < (UINT64_MAX >> 1) / size, HT_NO_MEMORY,
            "%lld entries of %zu bytes do not fit in the address space", (long long)count, size);
@@ -17,13 +17,15 @@ ht_status ht_allocate(ht_context *ctx, int64_t count, size_t size, void *memory)
   char *aligned = block + ALIGNMENT + sizeof(void *) - 1;
   aligned -= (uintptr_t)aligned % ALIGNMENT;
   ((void **)(void *)aligned)[-1] = block;
-  *out = aligned;
+  memcpy(memory, &aligned, sizeof aligned);
   return HT_OK;
 }
 
 ht_status ht_allocate_zeroed(ht_context *ctx, int64_t count, size_t size, void *memory) {
   HT_TRY(ctx, ht_allocate(ctx, count, size, memory));
-  memset(*(void **)memory, 0, (size_t)count * size);
+  void *allocated;
+  memcpy(&allocated, memory, sizeof allocated);
+  memset(allocated, 0, (size_t)count * size);
   return HT_OK;
 }
 

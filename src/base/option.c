@@ -1,11 +1,11 @@
 /* Parsing, checking and printing one option; nearest names. SPDX-License-Identifier: BSD-3-Clause */
 #include "base/option_table.h"
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/context.h"
+#include "base/number.h"
 
 /* Levenshtein distance, for names up to 63 characters. */
 static int distance(const char *a, const char *b) {
@@ -54,7 +54,7 @@ static int find_choice(const char *choices, const char *word) {
 
 static ht_status parse_number(ht_context *ctx, const ht_option_row *row, const char *text, double *value) {
   char *end;
-  *value = strtod(text, &end);
+  *value = ht_parse_real(text, &end);
   HT_CHECK(ctx, *text && !*end && isfinite(*value), HT_BAD_OPTION, "%s takes a number, and was given '%s'", row->info.name, text);
   int whole = row->info.type == HT_OPTION_INTEGER;
   HT_CHECK(ctx, !whole || *value == floor(*value), HT_BAD_OPTION, "%s takes a whole number, and was given '%s'", row->info.name, text);
@@ -99,13 +99,7 @@ ht_status ht_option_parse(ht_context *ctx, const ht_option_row *row, void *field
 void ht_option_print(const ht_option_row *row, const void *fields, char *text, size_t size) {
   const void *field = (const char *)fields + row->offset;
   switch (row->info.type) {
-  case HT_OPTION_REAL: {
-    for (int digits = 6; digits <= 17; digits++) { /* the shortest text that reads back as the same number */
-      snprintf(text, size, "%.*g", digits, *(const double *)field);
-      if (strtod(text, NULL) == *(const double *)field) break;
-    }
-    return;
-  }
+  case HT_OPTION_REAL: ht_print_real_shortest(*(const double *)field, text, size); return;
   case HT_OPTION_INTEGER: snprintf(text, size, "%lld", (long long)*(const int64_t *)field); return;
   case HT_OPTION_FLAG: snprintf(text, size, "%s", *(const int *)field ? "yes" : "no"); return;
   case HT_OPTION_CHOICE: {

@@ -13,11 +13,13 @@ static const struct {
 #undef HT_PRECISION
 };
 
-const char *ht_precision_name(ht_precision p) { return formats[p].name; }
-size_t ht_precision_bytes(ht_precision p) { return formats[p].bytes; }
-double ht_precision_unit_roundoff(ht_precision p) { return ldexp(1.0, -formats[p].bits); }
-double ht_precision_smallest_normal(ht_precision p) { return ldexp(1.0, formats[p].emin); }
-double ht_precision_largest(ht_precision p) { return ldexp(2.0 - ldexp(1.0, 1 - formats[p].bits), formats[p].emax); }
+const char *ht_precision_name(ht_precision p) { return (size_t)p < HT_PRECISION_COUNT ? formats[p].name : "unknown"; }
+size_t ht_precision_bytes(ht_precision p) { return (size_t)p < HT_PRECISION_COUNT ? formats[p].bytes : 0; }
+double ht_precision_unit_roundoff(ht_precision p) { return (size_t)p < HT_PRECISION_COUNT ? ldexp(1.0, -formats[p].bits) : NAN; }
+double ht_precision_smallest_normal(ht_precision p) { return (size_t)p < HT_PRECISION_COUNT ? ldexp(1.0, formats[p].emin) : NAN; }
+double ht_precision_largest(ht_precision p) {
+  return (size_t)p < HT_PRECISION_COUNT ? ldexp(2.0 - ldexp(1.0, 1 - formats[p].bits), formats[p].emax) : NAN;
+}
 
 double ht_precision_round(ht_precision p, double value) {
   switch (p) {

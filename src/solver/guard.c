@@ -43,7 +43,9 @@ static void consult_policy(ht_guard *g) {
                          .direction_norm2 = s->block_norm2,
                          .direction_max = s->block_max,
                          .error_16 = g->loop->op->column_error[HT_LEVEL_16],
-                         .error_f32 = g->loop->op->column_error[HT_LEVEL_32]};
+                         .error_f32 = g->loop->op->column_error[HT_LEVEL_32],
+                         .measured_16 = sqrt(s->error2[HT_LEVEL_16]),
+                         .measured_f32 = sqrt(s->error2[HT_LEVEL_32])};
   g->policy.decide(&g->policy, &view, g->loop->block_level);
   enforce_floor(g);
 }
@@ -317,6 +319,7 @@ static void begin(ht_guard *g, double norm) {
   s->fresh = 1;
   s->norm_r = norm;
   memset(s->bytes_level, 0, sizeof s->bytes_level);
+  for (int k = 0; k < HT_LEVEL_64; k++) s->error2[k] = NAN;
   g->loop->set_iterate(g->loop, g->x);
   g->loop->set_residual(g->loop, g->residual);
 }
@@ -373,6 +376,8 @@ static void fill_report(const ht_guard *g, double norm, ht_report *report) {
   if (steps > s->capacity) steps = s->capacity;
   ht_ritz_extremes(steps, s->alphas, s->betas, &report->eigenvalue_min, &report->eigenvalue_max);
   report->condition_estimate = report->eigenvalue_max / report->eigenvalue_min;
+  /* While the loop runs the history is absolute; readers get it relative to ||b||. */
+  for (int64_t i = 0; i <= s->iteration && i < s->capacity; i++) s->history[i] /= g->norm_b;
   /* ||e||_A^2 = r'A^-1 r <= r'M^-1 r / lambda_min(M^-1 A), against x'Ax = x'(b - r). */
   const ht_backend *v = g->certifier.backend;
   double energy = v->dot(g->ctx, g->loop->op->n, g->x, g->b) - v->dot(g->ctx, g->loop->op->n, g->x, g->residual);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/context.h"
+#include "base/number.h"
 #include "base/option_table.h"
 
 static const ht_option_row solve_rows[] = {
@@ -121,7 +122,7 @@ ht_status ht_options_set(ht_options *options, const char *name, const char *valu
 
 ht_status ht_options_set_real(ht_options *options, const char *name, double value) {
   char text[40];
-  snprintf(text, sizeof text, "%.17g", value);
+  ht_print_real(value, 17, text, sizeof text);
   return ht_options_set(options, name, text);
 }
 

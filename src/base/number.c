@@ -1,0 +1,37 @@
+/* Numbers as text in the C locale. SPDX-License-Identifier: BSD-3-Clause */
+#include "base/number.h"
+#include <locale.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static locale_t plain;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void make_plain(void) { plain = newlocale(LC_ALL_MASK, "C", (locale_t)0); }
+
+/* Only the calling thread's locale changes, and only until it is set back. */
+static locale_t enter(void) {
+  pthread_once(&once, make_plain);
+  return uselocale(plain);
+}
+
+void ht_print_real(double value, int digits, char *text, size_t size) {
+  locale_t before = enter();
+  snprintf(text, size, "%.*g", digits, value);
+  uselocale(before);
+}
+
+void ht_print_real_shortest(double value, char *text, size_t size) {
+  char full[32];
+  int digits = 6;
+  do ht_print_real(value, digits, full, sizeof full);
+  while (digits++ < 17 && ht_parse_real(full, NULL) != value);
+  snprintf(text, size, "%s", full);
+}
+
+double ht_parse_real(const char *text, char **end) {
+  locale_t before = enter();
+  double value = strtod(text, end);
+  uselocale(before);
+  return value;
+}

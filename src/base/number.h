@@ -1,0 +1,14 @@
+/* Numbers as text, the same in every locale: programs that embed the library may have set one with a decimal comma.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_BASE_NUMBER_H
+#define HT_BASE_NUMBER_H
+#include <stddef.h>
+
+/* As snprintf "%.*g" in the C locale. */
+void ht_print_real(double value, int digits, char *text, size_t size);
+/* The shortest of them that reads back as the same number. */
+void ht_print_real_shortest(double value, char *text, size_t size);
+/* As strtod in the C locale. */
+double ht_parse_real(const char *text, char **end);
+
+#endif

@@ -1,0 +1,141 @@
+/* What the context gives its caller: log, stop flag, allocator, words for values out of range.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "base/context.h"
+#include "halftone/precision.h"
+#include "support/failing.h"
+
+typedef struct {
+  int count;
+  ht_log_level level;
+  char message[2 * HT_ERROR_TEXT];
+} record;
+
+static void remember(void *user, ht_log_level level, const char *message) {
+  record *r = user;
+  r->count++;
+  r->level = level;
+  snprintf(r->message, sizeof r->message, "%s", message);
+}
+
+static void the_log_takes_its_level_and_above(void **state) {
+  (void)state;
+  ht_context *ctx;
+  record r = {0};
+  assert_int_equal(ht_context_create(&ctx), HT_OK);
+  ht_log(ctx, HT_LOG_ERROR, "to nowhere"); /* no function set */
+  ht_context_set_log(ctx, remember, &r, HT_LOG_WARNING);
+  ht_log(ctx, HT_LOG_INFO, "not wanted");
+  assert_int_equal(r.count, 0);
+  ht_log(ctx, HT_LOG_WARNING, "row %d", 7);
+  assert_int_equal(r.count, 1);
+  assert_int_equal(r.level, HT_LOG_WARNING);
+  assert_string_equal(r.message, "row 7");
+  ht_context_set_log(ctx, remember, &r, HT_LOG_DEBUG);
+  ht_log(ctx, HT_LOG_DEBUG, "%03000d", 1); /* cut, not overflown */
+  assert_int_equal(r.count, 2);
+  assert_int_equal(strlen(r.message), HT_ERROR_TEXT - 1);
+  ht_context_set_log(ctx, NULL, NULL, HT_LOG_DEBUG);
+  ht_log(ctx, HT_LOG_ERROR, "to nowhere");
+  assert_int_equal(r.count, 2);
+  ht_context_destroy(ctx);
+}
+
+static void a_stop_lasts_until_it_is_cleared(void **state) {
+  (void)state;
+  ht_context *ctx;
+  assert_int_equal(ht_context_create(&ctx), HT_OK);
+  assert_false(ht_stop_requested(ctx));
+  ht_context_request_stop(ctx);
+  ht_context_request_stop(ctx);
+  assert_true(ht_stop_requested(ctx));
+  ht_context_clear_stop(ctx);
+  assert_false(ht_stop_requested(ctx));
+  ht_context_destroy(ctx);
+}
+
+static void an_incomplete_allocator_is_refused(void **state) {
+  (void)state;
+  failing_allocator counter = {.fail_at = -1};
+  const ht_allocator whole = {failing_allocate, failing_release, &counter};
+  ht_allocator no_allocate = whole, no_release = whole;
+  ht_context *ctx;
+  no_allocate.allocate = NULL;
+  no_release.release = NULL;
+  assert_int_equal(ht_context_create_with(&no_allocate, &ctx), HT_BAD_ARGUMENT);
+  assert_null(ctx);
+  assert_int_equal(ht_context_create_with(&no_release, &ctx), HT_BAD_ARGUMENT);
+  assert_int_equal(ht_context_create_with(NULL, &ctx), HT_BAD_ARGUMENT);
+  assert_int_equal(ht_context_create_with(&whole, NULL), HT_BAD_ARGUMENT);
+  counter.fail_at = 0;
+  assert_int_equal(ht_context_create_with(&whole, &ctx), HT_NO_MEMORY);
+  assert_null(ctx);
+  assert_int_equal(counter.alive, 0);
+  ht_context_destroy(NULL);
+}
+
+static void everything_goes_through_the_callers_allocator(void **state) {
+  (void)state;
+  failing_allocator counter;
+  ht_context *ctx;
+  void *memory;
+  assert_int_equal(failing_context(&counter, &ctx), HT_OK);
+  assert_int_equal(counter.alive, 1);
+  assert_int_equal(ht_allocate(ctx, 1000, 8, &memory), HT_OK);
+  assert_int_equal(counter.alive, 2);
+  ht_release(ctx, memory);
+  counter.fail_at = counter.requests;
+  assert_int_equal(ht_allocate(ctx, 1 << 20, 8, &memory), HT_NO_MEMORY);
+  assert_null(memory);
+  assert_non_null(strstr(ht_context_error(ctx), "8.0 MiB"));
+  ht_context_destroy(ctx);
+  assert_int_equal(counter.alive, 0);
+}
+
+static ht_status fails_twice(ht_context *ctx) {
+  ht_status status;
+  HT_TRY_GOTO(ctx, status, HT_OK, done);
+  HT_FAIL_GOTO(ctx, status, done, HT_BAD_MATRIX, "the first sentence");
+done:
+  return status;
+}
+
+static void a_new_error_replaces_the_old_one(void **state) {
+  (void)state;
+  ht_context *ctx;
+  assert_int_equal(ht_context_create(&ctx), HT_OK);
+  assert_int_equal(ht_fail(ctx, HT_BAD_FILE, "old_function", "old.c", 1, "the old sentence"), HT_BAD_FILE);
+  assert_int_equal(fails_twice(ctx), HT_BAD_MATRIX);
+  assert_string_equal(ht_context_error(ctx), "the first sentence");
+  assert_null(strstr(ht_context_trail(ctx), "old_function"));
+  assert_non_null(strstr(ht_context_trail(ctx), "fails_twice (test_context.c:")); /* file without its folder */
+  ht_context_destroy(ctx);
+}
+
+static void values_out_of_range_have_words_too(void **state) {
+  (void)state;
+  assert_string_equal(ht_status_name((ht_status)9999), "HT_UNKNOWN");
+  assert_true(strlen(ht_status_text((ht_status)9999)) > 0);
+  assert_string_equal(ht_outcome_name((ht_outcome)9999), "unknown");
+  assert_true(strlen(ht_outcome_text((ht_outcome)9999)) > 0);
+  assert_string_equal(ht_precision_name(HT_PRECISION_COUNT), "unknown");
+  assert_int_equal(ht_precision_bytes(HT_PRECISION_COUNT), 0);
+  assert_true(isnan(ht_precision_unit_roundoff(HT_PRECISION_COUNT)));
+  assert_true(isnan(ht_precision_largest(HT_PRECISION_COUNT)) && isnan(ht_precision_smallest_normal(HT_PRECISION_COUNT)));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_log_takes_its_level_and_above),  cmocka_unit_test(a_stop_lasts_until_it_is_cleared),
+      cmocka_unit_test(an_incomplete_allocator_is_refused), cmocka_unit_test(everything_goes_through_the_callers_allocator),
+      cmocka_unit_test(a_new_error_replaces_the_old_one),   cmocka_unit_test(values_out_of_range_have_words_too),
+  };
+  return cmocka_run_group_tests_name("context", tests, NULL, NULL);
+}
