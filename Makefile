@@ -3,7 +3,7 @@ JOBS ?= $(shell nproc)
 MAKEFLAGS += --no-print-directory
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
-DEMO_SIZE ?= 40
+DEMO_SIZE ?= 24
 say = @printf '\n== %s\n'
 
 .PHONY: all setup configure demo test check format install fuzz asan bench clean
@@ -24,8 +24,8 @@ setup:
 demo:
 	@tools/setup.sh build
 	@$(MAKE) all
-	$(say) 'generating a finite-element problem: quadratic tetrahedra on an unstructured mesh with holes'
-	build/halftone gen fem3d --size $(DEMO_SIZE) --seed 1 -o build/demo.mtx
+	$(say) 'generating a finite-element problem: quadratic tetrahedra on a graded, unstructured mesh with holes'
+	build/halftone gen fem3d --order 2 --size $(DEMO_SIZE) --numbering random --seed 1 -o build/demo.mtx
 	$(say) 'solving it to a true residual of 1e-10'
 	build/halftone solve build/demo.mtx
 
@@ -38,9 +38,11 @@ test:
 	@ctest --test-dir build --output-on-failure --no-tests=error
 
 check:
+	@tools/setup.sh ci
 	@tools/check.sh
 
 format:
+	@tools/setup.sh ci
 	$(say) 'formatting every C file with clang-format 14'
 	@git ls-files '*.c' '*.h' | xargs clang-format-14 -i
 
@@ -49,12 +51,14 @@ install: all
 	@cmake --install build --prefix '$(PREFIX)'
 
 asan:
+	@tools/setup.sh test
 	$(say) 'building with AddressSanitizer and UndefinedBehaviorSanitizer in build-asan/, then running the tests'
 	@cmake --preset asan -DHALFTONE_TESTS=ON >/dev/null
 	@cmake --build build-asan --parallel $(JOBS) --target all tests
 	@ctest --test-dir build-asan --output-on-failure --no-tests=error
 
 fuzz:
+	@tools/setup.sh ci
 	$(say) 'fuzzing every target for $(FUZZ_SECONDS) s'
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 

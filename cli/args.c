@@ -35,7 +35,7 @@ static int unknown(const cli_command *command, const char *option) {
 
 static int matches(const char *option, const char *name, const char **value) {
   size_t length = strlen(name);
-  if (strncmp(option, name, length) || (option[length] && option[length] != '=')) return 0;
+  if (strncmp(option, name, length) != 0 || (option[length] && option[length] != '=')) return 0;
   *value = option[length] ? option + length + 1 : NULL;
   return 1;
 }
@@ -68,7 +68,7 @@ static void add_pair(cli_args *args, const char *name, const char *value) { args
 /* A solver's option: flags stand alone (--name, --no-name), the others take a value. */
 static int take_solver(cli_args *args, int argc, char **argv, int *at) {
   const char *name = argv[*at] + 2, *value;
-  if (strncmp(argv[*at], "--", 2)) return 0;
+  if (strncmp(argv[*at], "--", 2) != 0) return 0;
   for (int i = 0; i < ht_option_count(); i++) {
     const ht_option_info *info = ht_option_at(i);
     int flag = info->type == HT_OPTION_FLAG;
@@ -86,7 +86,7 @@ static int take_solver(cli_args *args, int argc, char **argv, int *at) {
 /* A generator's parameter: any name; the generator knows which exist. The name is cut out of --name=value in place. */
 static int take_parameter(cli_args *args, int argc, char **argv, int *at) {
   char *name = argv[*at] + 2, *equals = strchr(name, '=');
-  if (strncmp(argv[*at], "--", 2)) return 0;
+  if (strncmp(argv[*at], "--", 2) != 0) return 0;
   if (equals) {
     *equals = 0;
     add_pair(args, name, equals + 1);

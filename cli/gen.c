@@ -28,7 +28,7 @@ int gen_command(ht_context *ctx, const cli_args *args) {
   }
   if (args->word_count < 1) return cli_bad("gen needs a kind of test matrix; `halftone gen --list` lists them");
   if (!path) return cli_bad("gen needs a file to write; add -o A.mtx");
-  if (matrix_out_check(path)) return CLI_BAD;
+  if (matrix_out_check(ctx, path)) return CLI_BAD;
   ht_status status = generate(ctx, args, &matrix);
   int result = status == HT_OK ? matrix_out_write(ctx, args, matrix, path) : cli_failed(ctx, status);
   ht_matrix_destroy(matrix);

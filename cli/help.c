@@ -92,7 +92,7 @@ static const char *generator_at(void *user, int index) {
 static int help_on_generator(FILE *file, const char *kind) {
   char left[200], text[600];
   int g = 0;
-  while (g < ht_generator_count() && strcmp(ht_generator_at(g)->name, kind)) g++;
+  while (g < ht_generator_count() && strcmp(ht_generator_at(g)->name, kind) != 0) g++;
   if (g == ht_generator_count()) {
     const char *nearest = ht_nearest(kind, g, generator_at, NULL);
     if (nearest) return cli_bad("there is no kind '%s'; did you mean '%s'?", kind, nearest);

@@ -19,6 +19,8 @@ int cli_bad(const char *format, ...) {
   return CLI_BAD;
 }
 
+void cli_warning(const char *sentence) { fprintf(stderr, "halftone: warning: %s\n", sentence); }
+
 static int verbose;
 
 static void on_log(void *user, ht_log_level level, const char *message) {
@@ -61,7 +63,7 @@ int cli_unknown_command(const char *word) {
 }
 
 static int asks_for_help(int argc, char **argv) {
-  for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
+  for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
     if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) return 1;
   return 0;
 }

@@ -4,7 +4,9 @@
 #include "output.h"
 #include "text.h"
 
-int matrix_out_check(const char *path) { return output_check(path) || output_check_ending(path, MATRIX_ENDINGS) ? CLI_BAD : 0; }
+int matrix_out_check(ht_context *ctx, const char *path) {
+  return output_check(ctx, path) || output_check_ending(path, MATRIX_ENDINGS) ? CLI_BAD : 0;
+}
 
 int matrix_out_write(ht_context *ctx, const cli_args *args, const ht_matrix *matrix, const char *path) {
   ht_status status = ht_matrix_write(matrix, path);

@@ -1,4 +1,4 @@
-/* Output files: checked early, written beside their place and renamed. SPDX-License-Identifier: BSD-3-Clause */
+/* Output files: checked early, written at the end by the library's own writer. SPDX-License-Identifier: BSD-3-Clause */
 #include "output.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -6,91 +6,63 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "io/output.h"
 
-static int is_standard(const char *path) { return !strcmp(path, "-"); }
-
-static int cannot(const char *path, int error) { return cli_bad("%s cannot be written: %s", path, strerror(error)); }
-
-/* The folder a path lies in, in memory to be freed. */
-static char *folder_of(const char *path) {
-  const char *slash = strrchr(path, '/');
-  size_t length = slash ? (size_t)(slash - path) + 1 : 1;
-  char *folder = malloc(length + 1);
-  if (!folder) return NULL;
-  memcpy(folder, slash ? path : ".", length);
-  folder[length] = 0;
-  return folder;
+/* Opening a device or a pipe would already do something to it. */
+static int is_special(const char *path) {
+  struct stat status;
+  return strcmp(path, "-") == 0 || (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode));
 }
 
-int output_check(const char *path) {
-  struct stat status;
-  if (!path || is_standard(path)) return 0;
-  if (!*path) return cli_bad("the name of an output file is empty");
-  int exists = stat(path, &status) == 0;
-  if (exists && S_ISDIR(status.st_mode)) return cannot(path, EISDIR);
-  if (exists && access(path, W_OK)) return cannot(path, errno);
-  if (exists && !S_ISREG(status.st_mode)) return 0;
-  char *folder = folder_of(path);
-  if (!folder) return cannot(path, ENOMEM);
-  int wrong = access(folder, W_OK | X_OK) ? errno : 0;
-  if (!wrong && stat(folder, &status) == 0 && !S_ISDIR(status.st_mode)) wrong = ENOTDIR;
-  free(folder);
-  return wrong ? cannot(path, wrong) : 0;
+/* The surest check is to begin: the temporary file is made and removed again. */
+int output_check(ht_context *ctx, const char *path) {
+  ht_output probe;
+  if (!path || is_special(path)) return 0;
+  ht_status status = ht_output_open(ctx, path, &probe);
+  if (status != HT_OK) return cli_failed(ctx, status);
+  ht_output_abandon(&probe);
+  return 0;
 }
 
 int output_check_ending(const char *path, const char *endings) {
-  if (!path || is_standard(path)) return 0;
+  if (!path || is_special(path)) return 0;
   size_t length = strlen(path);
   for (const char *at = endings;;) {
     size_t n = strcspn(at, "|");
-    if (length > n && !strncmp(path + length - n, at, n)) return 0;
+    if (length > n && strncmp(path + length - n, at, n) == 0) return 0;
     if (!at[n]) break;
     at += n + 1;
   }
-  struct stat status;
-  if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return 0; /* a pipe, a device */
   return cli_bad("the format of %s is not known: its name must end with one of %s", path, endings);
 }
 
 int output_open(cli_output *output, const char *path) {
-  struct stat status;
   *output = (cli_output){.path = path};
-  if (is_standard(path)) {
-    output->file = stdout;
-    return 0;
-  }
-  if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) { /* a device or a pipe is written, never replaced */
-    output->file = fopen(path, "w");
-    return output->file ? 0 : cannot(path, errno);
-  }
-  size_t size = strlen(path) + 32;
-  output->temporary = malloc(size);
-  if (!output->temporary) return cannot(path, ENOMEM);
-  snprintf(output->temporary, size, "%s.%ld.part", path, (long)getpid());
-  output->file = fopen(output->temporary, "wx");
-  if (output->file) return 0;
-  int error = errno;
-  free(output->temporary);
-  output->temporary = NULL;
-  return cannot(path, error);
+  output->file = open_memstream(&output->text, &output->size);
+  return output->file ? 0 : cli_bad("memory is exhausted: %s cannot be written", path);
 }
 
-int output_close(cli_output *output) {
-  if (output->file == stdout) return output_flush_standard();
-  int error = 0;
-  if (ferror(output->file) || fflush(output->file)) error = errno ? errno : EIO;
-  if (fclose(output->file) && !error) error = errno;
-  if (output->temporary) {
-    if (!error && rename(output->temporary, output->path)) error = errno;
-    if (error) unlink(output->temporary);
-    free(output->temporary);
+int output_close(ht_context *ctx, cli_output *output) {
+  ht_output file;
+  int whole = !ferror(output->file);
+  whole &= fclose(output->file) == 0;
+  if (!whole) {
+    free(output->text);
+    return cli_bad("memory is exhausted: %s cannot be written", output->path);
   }
-  return error ? cannot(output->path, error) : 0;
+  ht_status status = ht_output_open(ctx, output->path, &file);
+  if (status == HT_OK) {
+    status = ht_output_write(&file, output->text, output->size);
+    if (status == HT_OK) status = ht_output_commit(&file);
+    ht_output_abandon(&file);
+  }
+  free(output->text);
+  return status == HT_OK ? 0 : cli_failed(ctx, status);
 }
 
 int output_flush_standard(void) {
   errno = 0;
-  int wrong = fflush(stdout) || ferror(stdout);
+  int wrong = fflush(stdout) != 0 || ferror(stdout);
   return wrong ? cli_bad("standard output cannot be written: %s", strerror(errno ? errno : EIO)) : 0;
 }
 

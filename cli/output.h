@@ -4,24 +4,26 @@
 #include <stdio.h>
 #include "cli.h"
 
-/* Could a file be written at `path` ("-" is standard output)? Asked before the work begins, so that no long solve ends
- * with nowhere to put its answer. 0, or CLI_BAD after the sentence. NULL is fine. */
-int output_check(const char *path);
-
 /* What the library's writers know. */
 #define VECTOR_ENDINGS ".mtx|.mtx.gz|.npy"
 #define MATRIX_ENDINGS ".mtx|.mtx.gz|.npz"
+
+/* Could a file be written at `path` ("-" is standard output)? Asked before the work begins, so that no long solve ends
+ * with nowhere to put its answer. 0, or CLI_BAD after the sentence. NULL is fine. */
+int output_check(ht_context *ctx, const char *path);
 /* Does the path end with one of "a|b|c"? 0, or CLI_BAD after the sentence. "-" and NULL are fine. */
 int output_check_ending(const char *path, const char *endings);
 
+/* A text that is gathered in memory and written at the end. */
 typedef struct cli_output {
-  FILE *file;
+  FILE *file; /* print to this */
   const char *path;
-  char *temporary; /* renamed to path at the end; NULL where the path is written directly */
+  char *text;
+  size_t size;
 } cli_output;
 int output_open(cli_output *output, const char *path);
-/* Flush, and put the file in its place; on any error so far nothing is left behind and CLI_BAD is returned. */
-int output_close(cli_output *output);
+/* Put the file in its place, whole: 0, or CLI_BAD after the sentence. */
+int output_close(ht_context *ctx, cli_output *output);
 
 /* Flush standard output: 0, or CLI_BAD after the sentence when not everything could be written. */
 int output_flush_standard(void);

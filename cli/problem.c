@@ -12,81 +12,74 @@ double seconds_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static double *vectors(int64_t n, int columns) {
-  size_t size = sizeof(double);
-  if ((uint64_t)n > SIZE_MAX / size / (size_t)columns) return NULL;
-  return calloc((size_t)n * (size_t)columns, size);
-}
-
-/* Is A*ones zero but for rounding? Then ones would be a poor "known solution": A is singular, and b would be noise. */
-static int is_zero_product(const cli_problem *p) {
+/* Does every row add up to zero but for rounding? Then the constant vector is a null vector, and A*1 would be noise. */
+static int is_singular_by_rows(const ht_matrix *matrix, int64_t n) {
   const int64_t *start;
   const double *values;
-  double row_sum = 0, largest_b = 0, longest = 1;
-  ht_matrix_csr(p->matrix, &start, NULL, &values);
-  for (int64_t i = 0; i < p->n; i++) {
-    double sum = 0;
-    for (int64_t k = start[i]; k < start[i + 1]; k++) sum += fabs(values[k]);
-    row_sum = fmax(row_sum, sum);
-    largest_b = fmax(largest_b, fabs(p->b[i]));
-    longest = fmax(longest, (double)(start[i + 1] - start[i]));
+  ht_matrix_csr(matrix, &start, NULL, &values);
+  for (int64_t i = 0; i < n; i++) {
+    double sum = 0, size = 0;
+    for (int64_t k = start[i]; k < start[i + 1]; k++) {
+      sum += values[k];
+      size += fabs(values[k]);
+    }
+    if (fabs(sum) > (double)(start[i + 1] - start[i]) * DBL_EPSILON * size) return 0;
   }
-  return row_sum > 0 && largest_b <= longest * DBL_EPSILON * row_sum;
-}
-
-/* The solution behind "A*ones" and "A*random:SEED". */
-static ht_status read_known(ht_context *ctx, cli_problem *p, const char *word) {
-  p->known = vectors(p->n, 1);
-  if (!p->known) return HT_NO_MEMORY;
-  return ht_vector_read(ctx, word, NULL, p->n, p->known);
-}
-
-static ht_status make_default_b(ht_context *ctx, cli_problem *p) {
-  ht_status status = ht_vector_read(ctx, "A*ones", p->matrix, p->n, p->b);
-  if (status != HT_OK) return status;
-  p->origin = "b = A*1, so that the solution is known";
-  if (!is_zero_product(p)) return read_known(ctx, p, "ones");
-  /* The solution is known only up to a null vector, so no error is reported. */
-  p->origin = "b = A*random, since A*1 = 0 shows that A is singular";
-  return ht_vector_read(ctx, "A*random:1", p->matrix, p->n, p->b);
+  return n > 0;
 }
 
 static ht_status read_b(ht_context *ctx, cli_problem *p, const char *b) {
-  p->columns = 1;
-  p->b = vectors(p->n, p->columns);
-  if (!p->b) return HT_NO_MEMORY;
-  if (!b) return make_default_b(ctx, p);
-  p->origin = b;
-  ht_status status = ht_vector_read(ctx, b, p->matrix, p->n, p->b);
-  if (status == HT_OK && !strncmp(b, "A*", 2)) status = read_known(ctx, p, b + 2);
-  return status;
+  const char *source = b ? b : "A*ones";
+  int singular = is_singular_by_rows(p->matrix, p->n), columns;
+  if (singular) cli_warning("the matrix is singular: every row adds up to 0; a consistent b is solved all the same");
+  p->origin = b ? b : "b = A*1, so that the solution is known";
+  if (!b && singular) {
+    source = "A*random:1";
+    p->origin = "b = A*random, since A*1 = 0 shows that A is singular";
+  }
+  ht_status status = ht_vector_read_block(ctx, source, p->matrix, p->n, &p->columns, &p->b);
+  /* The solution of a singular system is known only up to a null vector. */
+  int has_known = !singular && strncmp(source, "A*", 2) == 0;
+  return status == HT_OK && has_known ? ht_vector_read_block(ctx, source + 2, NULL, p->n, &columns, &p->known) : status;
 }
 
-static ht_status read_x(ht_context *ctx, cli_problem *p, const char *x0) {
-  p->x = vectors(p->n, p->columns);
-  if (!p->x) return HT_NO_MEMORY;
-  return x0 ? ht_vector_read(ctx, x0, p->matrix, p->n, p->x) : HT_OK;
+/* Starting vectors: one serves all columns. 0, or CLI_BAD after the sentence. */
+static int read_x(ht_context *ctx, cli_problem *p, const char *x0) {
+  double *start = NULL;
+  int given = 0;
+  size_t size = sizeof *p->x * (size_t)p->n;
+  p->x = calloc((size_t)p->columns, size);
+  if (!p->x) return cli_bad("memory is exhausted: there is none for the solution");
+  if (!x0) return 0;
+  ht_status status = ht_vector_read_block(ctx, x0, p->matrix, p->n, &given, &start);
+  if (status != HT_OK) return cli_failed(ctx, status);
+  int fits = given == 1 || given == p->columns;
+  for (int64_t k = 0; fits && k < p->columns; k++) memcpy(p->x + k * p->n, start + (given == 1 ? 0 : k) * p->n, size);
+  ht_vector_free(ctx, start);
+  return fits ? 0 : cli_bad("%s holds %d starting vectors for %d right-hand sides; give one, or as many", x0, given, p->columns);
 }
 
 int problem_read(ht_context *ctx, const char *path, const char *b, const char *x0, cli_problem *p) {
   double begin = seconds_now();
-  *p = (cli_problem){.path = path};
-  int from_standard = !strcmp(path, "-") + (b && !strcmp(b, "-")) + (x0 && !strcmp(x0, "-"));
+  *p = (cli_problem){.ctx = ctx, .path = path};
+  int from_standard = (strcmp(path, "-") == 0) + (b && strcmp(b, "-") == 0) + (x0 && strcmp(x0, "-") == 0);
   if (from_standard > 1) return cli_bad("only one of the matrix, -b and -x0 can be read from standard input");
   ht_status status = ht_matrix_read(ctx, path, &p->matrix);
   if (status == HT_OK) {
     p->n = ht_matrix_rows(p->matrix);
     status = read_b(ctx, p, b);
   }
-  if (status == HT_OK) status = read_x(ctx, p, x0);
+  if (status != HT_OK) return cli_failed(ctx, status);
+  int result = read_x(ctx, p, x0);
   p->time_read_s = seconds_now() - begin;
-  return status == HT_OK ? 0 : cli_failed(ctx, status);
+  return result;
 }
 
 void problem_release(cli_problem *p) {
-  free(p->b);
   free(p->x);
-  free(p->known);
+  if (!p->ctx) return;
+  ht_vector_free(p->ctx, p->b);
+  ht_vector_free(p->ctx, p->known);
   ht_matrix_destroy(p->matrix);
 }
 

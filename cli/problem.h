@@ -5,12 +5,13 @@
 #include "args.h"
 
 typedef struct cli_problem {
+  ht_context *ctx;
   const char *path;
   ht_matrix *matrix;
   int64_t n;
   int columns;
   double *b, *x;      /* n x columns each */
-  double *known;      /* the solution of one column, or NULL */
+  double *known;      /* the solution where b is A times it (one column), or NULL */
   const char *origin; /* what b is, for people */
   double time_read_s;
 } cli_problem;

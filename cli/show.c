@@ -59,18 +59,22 @@ void show_verdict(char *text, size_t size, const ht_report *r) {
   if (r->outcome == HT_CONVERGED)
     snprintf(text, size, "solved in %s iterations: the true residual %s is within the tolerance %s", text_count(r->iterations).text,
              text_residual(r->residual_true).text, text_residual(r->tolerance).text);
+  else if (r->iterations > 0)
+    snprintf(text, size, "not solved: %s (%s, %s iterations, true residual %s)", sentence, ht_outcome_name(r->outcome),
+             text_count(r->iterations).text, text_residual(r->residual_true).text);
   else
-    snprintf(text, size, "not solved: %.*s (%s, %lld iterations, true residual %s)", (int)strcspn(sentence, "\n"), sentence,
-             ht_outcome_name(r->outcome), (long long)(r->iterations > 0 ? r->iterations : 0), text_residual(r->residual_true).text);
+    snprintf(text, size, "not solved: %s (%s)", sentence, ht_outcome_name(r->outcome));
 }
 
 void show_solve(FILE *file, const cli_problem *problem, const ht_report *report, const double *history, int64_t history_count) {
   char verdict[600];
   show_problem(file, problem);
-  show_method(file, report);
-  show_work(file, report);
-  show_quality(file, report);
-  plot_convergence(file, history, history_count, report->tolerance);
+  if (*report->engine) { /* else the system was refused before anything was built */
+    show_method(file, report);
+    show_work(file, report);
+    show_quality(file, report);
+    plot_convergence(file, history, history_count, report->tolerance);
+  }
   show_verdict(verdict, sizeof verdict, report);
   line(file, "verdict", "%s", verdict);
 }

@@ -13,7 +13,7 @@ static void on_signal(int number) {
 }
 
 void signals_watch(ht_context *ctx) {
-  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+  struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART: a read that waits for input returns, and sees the request */
   watched = ctx;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);

@@ -8,13 +8,13 @@
 #include "progress.h"
 #include "show.h"
 
-static int check_arguments(const cli_args *args) {
+static int check_arguments(ht_context *ctx, const cli_args *args) {
   if (args->word_count < 1) return cli_bad("solve needs a matrix file; the form is: halftone solve %s", args->command->synopsis);
   static const char *const outputs[] = {"-o", "--history", "--report"};
   int to_standard = args_value(args, "--json") != NULL;
   for (int i = 0; i < 3; i++) {
     const char *path = args_value(args, outputs[i]);
-    if (output_check(path)) return CLI_BAD;
+    if (output_check(ctx, path)) return CLI_BAD;
     to_standard += path && !strcmp(path, "-");
   }
   if (to_standard > 1) return cli_bad("only one of -o, --history, --report and --json can go to standard output");
@@ -32,15 +32,20 @@ static ht_status run_solver(const cli_problem *problem, ht_solver *solver, ht_re
   return status;
 }
 
-static int write_history(const char *path, const ht_solver *solver) {
+/* Nothing when no iteration ran: there is no history then. */
+static int64_t find_history(const ht_solver *solver, const ht_report *report, const double **residual) {
+  return report->iterations > 0 ? ht_solver_history(solver, residual) : 0;
+}
+
+static int write_history(ht_context *ctx, const char *path, const ht_solver *solver, const ht_report *report) {
   cli_output output;
   const double *residual = NULL;
-  int64_t count = ht_solver_history(solver, &residual);
+  int64_t count = find_history(solver, report, &residual);
   if (!path) return 0;
   if (output_open(&output, path)) return CLI_BAD;
   fputs("iteration,residual_recursive\n", output.file);
   for (int64_t i = 0; i < count; i++) fprintf(output.file, "%lld,%.17g\n", (long long)i, residual[i]);
-  return output_close(&output);
+  return output_close(ctx, &output);
 }
 
 void solve_write_options(cli_json *json, const ht_options *options) {
@@ -75,12 +80,12 @@ static void write_json(FILE *file, const cli_problem *problem, const ht_options 
   json_finish(&json);
 }
 
-static int write_report(const char *path, const cli_problem *problem, const ht_options *options, const ht_report *report) {
+static int write_report(ht_context *ctx, const char *path, const cli_problem *problem, const ht_options *options, const ht_report *report) {
   cli_output output;
   if (!path) return 0;
   if (output_open(&output, path)) return CLI_BAD;
   write_json(output.file, problem, options, report);
-  return output_close(&output);
+  return output_close(ctx, &output);
 }
 
 /* An unsymmetric matrix is bad input: there is no iterate. Everything else that is not "converged" is "not solved". */
@@ -88,7 +93,9 @@ static int exit_status(ht_outcome outcome) {
   return outcome == HT_CONVERGED ? CLI_SOLVED : outcome == HT_NOT_SYMMETRIC ? CLI_BAD : CLI_NOT_SOLVED;
 }
 
-static int is_finite(const cli_problem *p) {
+/* Is there an iterate worth a file? A system refused before the first iteration has none. */
+static int has_iterate(const cli_problem *p, const ht_report *report) {
+  if (report->outcome == HT_NOT_SYMMETRIC || (report->outcome != HT_CONVERGED && report->iterations < 1)) return 0;
   for (int64_t i = 0; i < p->n * p->columns; i++)
     if (!isfinite(p->x[i])) return 0;
   return 1;
@@ -99,17 +106,18 @@ static int write_results(ht_context *ctx, const cli_args *args, const cli_proble
                          const ht_solver *solver, const ht_report *report) {
   int outcome = exit_status(report->outcome), json = args_value(args, "--json") != NULL;
   const char *x = args_value(args, "-o"), *history_path = args_value(args, "--history"), *report_path = args_value(args, "--report");
-  if (x && outcome != CLI_BAD && is_finite(problem)) {
+  ht_context_clear_stop(ctx); /* what an interrupted solve leaves is still written */
+  if (x && has_iterate(problem, report)) {
     ht_status status = ht_vector_write(ctx, x, problem->n, problem->columns, problem->x);
     if (status != HT_OK) return cli_failed(ctx, status);
   }
-  if (write_history(history_path, solver) || write_report(report_path, problem, options, report)) return CLI_BAD;
+  if (write_history(ctx, history_path, solver, report) || write_report(ctx, report_path, problem, options, report)) return CLI_BAD;
   int screen = !json && !args_value(args, "--quiet") && !(x && !strcmp(x, "-")) && !(history_path && !strcmp(history_path, "-")) &&
                !(report_path && !strcmp(report_path, "-"));
   if (json) write_json(stdout, problem, options, report);
   if (screen) {
     const double *history = NULL;
-    int64_t count = ht_solver_history(solver, &history);
+    int64_t count = find_history(solver, report, &history);
     show_solve(stdout, problem, report, history, count);
   }
   if (output_flush_standard()) return CLI_BAD;
@@ -130,7 +138,7 @@ static int solve_problem(ht_context *ctx, const cli_args *args, const ht_options
   if (status == HT_OK) status = run_solver(problem, solver, &report, quiet, args_option_number(options, "rtol"));
   if (status == HT_OK) {
     report.time_read_s = problem->time_read_s;
-    if (report.outcome != HT_NOT_SYMMETRIC) report.error_known = problem_error(problem);
+    if (has_iterate(problem, &report)) report.error_known = problem_error(problem);
     result = write_results(ctx, args, problem, options, solver, &report);
   } else
     result = cli_failed(ctx, status);
@@ -143,7 +151,7 @@ int solve_command(ht_context *ctx, const cli_args *args) {
   cli_problem problem = {0};
   if (args_value(args, "--verbose")) cli_set_verbose(ctx);
   ht_status status = args_solver_options(ctx, args, &options);
-  int result = status == HT_OK ? check_arguments(args) : cli_failed(ctx, status);
+  int result = status == HT_OK ? check_arguments(ctx, args) : cli_failed(ctx, status);
   if (!result) result = problem_read(ctx, args->words[0], args_value(args, "-b"), args_value(args, "-x0"), &problem);
   if (!result) result = solve_problem(ctx, args, options, &problem);
   problem_release(&problem);

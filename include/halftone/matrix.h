@@ -19,7 +19,8 @@ typedef enum ht_copy_mode {
 /* How far the stored values are from symmetric. */
 typedef enum ht_symmetry {
   HT_SYMMETRIC,        /* a_ij and a_ji are the same bits */
-  HT_NEARLY_SYMMETRIC, /* they differ by at most 8 units in the last place (the larger's); solvers use the average */
+  HT_NEARLY_SYMMETRIC, /* they differ by at most 8 units in the last place of the larger, or of sqrt(a_ii a_jj), which
+                          bounds both when A is positive definite; solvers use the average */
   HT_UNSYMMETRIC
 } ht_symmetry;
 
@@ -34,8 +35,8 @@ HT_API void ht_matrix_destroy(ht_matrix *matrix); /* NULL is allowed */
 /* Read a matrix file: Matrix Market (.mtx, .mtx.gz, "-" for standard input) or SciPy .npz. The format is told from the
  * content. Errors: HT_BAD_FILE, HT_BAD_FORMAT (file and line), HT_BAD_MATRIX, HT_UNSUPPORTED, HT_NO_MEMORY. */
 HT_API HT_MUST_CHECK ht_status ht_matrix_read(ht_context *ctx, const char *path, ht_matrix **matrix);
-/* Write by the path's ending: .mtx, .mtx.gz (symmetric matrices as one triangle, round-trip exact), .npz. The file is
- * replaced atomically: on any error the old file, or none, is there. */
+/* Write by the path's ending: .mtx, .mtx.gz (symmetric matrices as one triangle, round-trip exact), .npz; "-" is standard
+ * output, as .mtx. The file is replaced atomically: on any error the old file, or none, is there. */
 HT_API HT_MUST_CHECK ht_status ht_matrix_write(const ht_matrix *matrix, const char *path);
 
 /* New values on the same pattern, in the order of ht_matrix_csr. HT_BAD_MATRIX when one is not finite. */
@@ -50,11 +51,18 @@ HT_API void ht_matrix_csr(const ht_matrix *matrix, const int64_t **row_start, co
 /* y = A x in FP64 with the matrix as given; host memory, length n each, y and x distinct. */
 HT_API HT_MUST_CHECK ht_status ht_matrix_multiply(const ht_matrix *matrix, const double *x, double *y);
 
-/* Read a vector of length n into the caller's array: a Matrix Market array or coordinate file, .npy, or one of the
- * words "ones", "A*ones", "A*random:SEED", "random:SEED" (A* needs `matrix`, else NULL is allowed).
+/* Read a vector of length n into the caller's array: a Matrix Market array or coordinate file, .npy, "-" for standard input,
+ * or one of the words "ones", "A*ones", "A*random:SEED", "random:SEED" (A* needs `matrix`, else NULL is allowed; random
+ * entries are uniform in [-1, 1) and depend on SEED, a whole number, and their index alone).
  * Errors: HT_BAD_VECTOR when the length is not n. */
 HT_API HT_MUST_CHECK ht_status ht_vector_read(ht_context *ctx, const char *source, const ht_matrix *matrix, int64_t n, double *values);
-/* Write by the path's ending (.mtx, .mtx.gz, .npy), replacing the file atomically. columns > 1: column-major block. */
+/* The same for several right-hand sides: an n x k file gives *columns = k and the block, column-major, to be freed with
+ * ht_vector_free; a word gives one column. */
+HT_API HT_MUST_CHECK ht_status ht_vector_read_block(ht_context *ctx, const char *source, const ht_matrix *matrix, int64_t n, int *columns,
+                                                    double **values);
+HT_API void ht_vector_free(ht_context *ctx, double *values); /* NULL is allowed */
+/* Write by the path's ending (.mtx, .mtx.gz, .npy; "-" is standard output, as .mtx), replacing the file atomically. columns > 1:
+ * column-major block. */
 HT_API HT_MUST_CHECK ht_status ht_vector_write(ht_context *ctx, const char *path, int64_t n, int columns, const double *values);
 
 #ifdef __cplusplus

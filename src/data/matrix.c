@@ -5,51 +5,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#define CALLER "the caller's arrays"
+enum { PARALLEL_NONZEROS = 20000 };
+
 static uint64_t next_version(void) {
   static atomic_ullong counter;
   return atomic_fetch_add(&counter, 1) + 1;
 }
 
-/* Position of column `c` in row `r`, or -1. */
-static int64_t find_entry(const ht_matrix *a, int64_t r, int32_t c) {
-  int64_t low = a->row_start[r], high = a->row_start[r + 1];
-  while (low < high) {
-    int64_t middle = low + (high - low) / 2;
-    if (a->columns[middle] < c)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < a->row_start[r + 1] && a->columns[low] == c ? low : -1;
+void ht_warn_of_duplicates(ht_context *ctx, const char *source, int64_t duplicates) {
+  if (duplicates == 0) return;
+  ht_log(ctx, HT_LOG_WARNING, "%s: %lld duplicate %s summed", source, (long long)duplicates,
+         duplicates == 1 ? "entry was" : "entries were");
 }
 
-/* Largest |a_ij - a_ji| and whether it is within 8 units in the last place of the larger. */
-static void measure_symmetry(ht_matrix *a) {
-  a->symmetry = HT_SYMMETRIC;
-  a->asymmetric_row = a->asymmetric_column = -1;
-  for (int64_t i = 0; i < a->n; i++)
-    for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) {
-      int64_t j = a->columns[k];
-      if (j == i) continue;
-      int64_t t = find_entry(a, j, (int32_t)i);
-      double v = a->values[k], w = t < 0 ? 0 : a->values[t], difference = fabs(v - w);
-      if (v == w) continue;
-      double larger = fmax(fabs(v), fabs(w));
-      int near = difference <= 8 * (nextafter(larger, INFINITY) - larger);
-      if (!near)
-        a->symmetry = HT_UNSYMMETRIC;
-      else if (a->symmetry == HT_SYMMETRIC)
-        a->symmetry = HT_NEARLY_SYMMETRIC;
-      if (difference > a->asymmetry) {
-        a->asymmetry = difference;
-        a->asymmetric_row = i;
-        a->asymmetric_column = j;
-      }
-    }
-}
-
-ht_status ht_matrix_adopt(ht_context *ctx, int64_t n, int64_t *row_start, int32_t *columns, double *values, const char *source,
-                          ht_matrix **matrix) {
+ht_status ht_matrix_wrap(ht_context *ctx, int64_t n, int64_t *row_start, int32_t *columns, double *values, const char *source,
+                         ht_matrix **matrix) {
   ht_matrix *a;
   *matrix = NULL;
   ht_status status = ht_allocate_zeroed(ctx, 1, sizeof *a, &a);
@@ -61,19 +32,150 @@ ht_status ht_matrix_adopt(ht_context *ctx, int64_t n, int64_t *row_start, int32_
   }
   *a = (ht_matrix){
       .ctx = ctx, .n = n, .nnz = row_start[n], .row_start = row_start, .columns = columns, .values = values, .version = next_version()};
+  a->asymmetric_row = a->asymmetric_column = -1;
   snprintf(a->source, sizeof a->source, "%s", source);
-  measure_symmetry(a);
   *matrix = a;
+  return HT_OK;
+}
+
+ht_status ht_matrix_adopt(ht_context *ctx, int64_t n, int64_t *row_start, int32_t *columns, double *values, const char *source,
+                          ht_matrix **matrix) {
+  HT_TRY(ctx, ht_matrix_wrap(ctx, n, row_start, columns, values, source, matrix));
+  ht_matrix_measure_symmetry(*matrix);
+  return HT_OK;
+}
+
+ht_status ht_matrix_adopt_rows(ht_context *ctx, int64_t n, int64_t *row_start, int32_t *columns, double *values, const char *source,
+                               ht_matrix **matrix) {
+  int64_t duplicates;
+  *matrix = NULL;
+  ht_status status = ht_rows_make_canonical(ctx, n, row_start, columns, values, 0, &duplicates);
+  if (status != HT_OK) {
+    ht_release(ctx, row_start);
+    ht_release(ctx, columns);
+    ht_release(ctx, values);
+    return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
+  }
+  ht_warn_of_duplicates(ctx, source, duplicates);
+  HT_TRY(ctx, ht_matrix_adopt(ctx, n, row_start, columns, values, source, matrix));
+  (*matrix)->duplicates = duplicates;
+  return HT_OK;
+}
+
+/* ---- from the caller's arrays ---- */
+
+/* The first row, in order, in which something is wrong; n when none. `canonical`: columns must ascend. */
+static int64_t first_bad_row(ht_context *ctx, int64_t n, const int64_t *row_start, const int32_t *columns, const double *values,
+                             int canonical) {
+  int64_t bad = n;
+#pragma omp parallel for schedule(static) num_threads(ctx->threads) if (row_start[n] > PARALLEL_NONZEROS) reduction(min : bad)
+  for (int64_t i = 0; i < n; i++) {
+    if (i > bad) continue;
+    for (int64_t k = row_start[i]; k < row_start[i + 1]; k++) {
+      int in_range = columns[k] >= 0 && columns[k] < n, in_order = !canonical || k == row_start[i] || columns[k - 1] < columns[k];
+      if (!in_range || !in_order || !isfinite(values[k])) {
+        bad = i;
+        break;
+      }
+    }
+  }
+  return bad;
+}
+
+static ht_status explain_row(ht_context *ctx, int64_t n, int64_t i, const int64_t *row_start, const int32_t *columns,
+                             const double *values) {
+  for (int64_t k = row_start[i]; k < row_start[i + 1]; k++) {
+    HT_CHECK(ctx, columns[k] >= 0 && columns[k] < n, HT_BAD_MATRIX, "row %lld (from 0): column %d is not within 0 to %lld", (long long)i,
+             columns[k], (long long)n - 1);
+    HT_CHECK(ctx, isfinite(values[k]), HT_BAD_MATRIX, "row %lld, column %d (from 0): the value %g is not finite", (long long)i, columns[k],
+             values[k]);
+  }
+  HT_FAIL(ctx, HT_BAD_MATRIX, "row %lld (from 0): borrowed columns must ascend without repetition; use HT_COPY for other arrays",
+          (long long)i);
+}
+
+/* Everything that must hold before the arrays are used. */
+static ht_status check_csr(ht_context *ctx, int64_t n, const int64_t *row_start, const int32_t *columns, const double *values,
+                           int canonical) {
+  HT_CHECK(ctx, n > 0, HT_BAD_MATRIX, "a matrix needs at least one row, and n is %lld", (long long)n);
+  HT_CHECK(ctx, n <= INT32_MAX, HT_UNSUPPORTED, "n is %lld; the limit is 2147483647 rows (32-bit indices)", (long long)n);
+  HT_CHECK(ctx, row_start && columns && values, HT_BAD_ARGUMENT, "row_start, columns and values must not be NULL");
+  HT_CHECK(ctx, row_start[0] == 0, HT_BAD_ARGUMENT, "row_start[0] must be 0, and is %lld", (long long)row_start[0]);
+  for (int64_t i = 0; i < n; i++)
+    HT_CHECK(ctx, row_start[i] <= row_start[i + 1], HT_BAD_ARGUMENT, "row_start must not fall, and row_start[%lld] is %lld after %lld",
+             (long long)i + 1, (long long)row_start[i + 1], (long long)row_start[i]);
+  int64_t bad = first_bad_row(ctx, n, row_start, columns, values, canonical);
+  return bad < n ? explain_row(ctx, n, bad, row_start, columns, values) : HT_OK;
+}
+
+static ht_status copy_csr(ht_context *ctx, int64_t n, const int64_t *row_start, const int32_t *columns, const double *values,
+                          ht_matrix **matrix) {
+  int64_t *r = NULL, nnz = row_start[n];
+  int32_t *c = NULL;
+  double *v = NULL;
+  ht_status status = ht_allocate(ctx, n + 1, sizeof *r, &r);
+  if (status == HT_OK) status = ht_allocate(ctx, nnz, sizeof *c, &c);
+  if (status == HT_OK) status = ht_allocate(ctx, nnz, sizeof *v, &v);
+  if (status != HT_OK) {
+    ht_release(ctx, r);
+    ht_release(ctx, c);
+    return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
+  }
+  memcpy(r, row_start, (size_t)(n + 1) * sizeof *r);
+#pragma omp parallel for schedule(static) num_threads(ctx->threads) if (nnz > PARALLEL_NONZEROS)
+  for (int64_t k = 0; k < nnz; k++) {
+    c[k] = columns[k];
+    v[k] = values[k];
+  }
+  return ht_matrix_adopt_rows(ctx, n, r, c, v, CALLER, matrix);
+}
+
+/* Borrowed arrays are never written: the matrix holds them without const for the sake of the owned ones. */
+static ht_status borrow_csr(ht_context *ctx, int64_t n, const int64_t *row_start, const int32_t *columns, const double *values,
+                            ht_matrix **matrix) {
+  ht_matrix *a;
+  HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *a, &a));
+  *a = (ht_matrix){
+      .ctx = ctx, .n = n, .nnz = row_start[n], .borrowed_pattern = 1, .borrowed_values = 1, .version = next_version(), .source = CALLER};
+  memcpy(&a->row_start, &row_start, sizeof row_start);
+  memcpy(&a->columns, &columns, sizeof columns);
+  memcpy(&a->values, &values, sizeof values);
+  ht_matrix_measure_symmetry(a);
+  *matrix = a;
+  return HT_OK;
+}
+
+ht_status ht_matrix_create_csr(ht_context *ctx, int64_t n, const int64_t *row_start, const int32_t *columns, const double *values,
+                               ht_copy_mode mode, ht_matrix **matrix) {
+  HT_CHECK(ctx, matrix, HT_BAD_ARGUMENT, "the pointer for the matrix is NULL");
+  *matrix = NULL;
+  HT_TRY(ctx, check_csr(ctx, n, row_start, columns, values, mode == HT_BORROW));
+  return mode == HT_BORROW ? borrow_csr(ctx, n, row_start, columns, values, matrix) : copy_csr(ctx, n, row_start, columns, values, matrix);
+}
+
+/* A borrowed matrix gets values of its own: the caller's are not ours to write. */
+ht_status ht_matrix_set_values(ht_matrix *a, const double *values) {
+  ht_context *ctx = a->ctx;
+  HT_CHECK(ctx, values, HT_BAD_ARGUMENT, "the new values are NULL");
+  int64_t bad = first_bad_row(ctx, a->n, a->row_start, a->columns, values, 0);
+  if (bad < a->n) return explain_row(ctx, a->n, bad, a->row_start, a->columns, values);
+  double *own = a->values;
+  if (a->borrowed_values) HT_TRY(ctx, ht_allocate(ctx, a->nnz, sizeof *own, &own));
+  memmove(own, values, (size_t)a->nnz * sizeof *own);
+  a->values = own;
+  a->borrowed_values = 0;
+  a->version = next_version();
+  ht_matrix_measure_symmetry(a);
   return HT_OK;
 }
 
 void ht_matrix_destroy(ht_matrix *a) {
   if (!a) return;
-  if (!a->borrowed) {
+  if (!a->borrowed_pattern) {
     ht_release(a->ctx, a->row_start);
     ht_release(a->ctx, a->columns);
-    ht_release(a->ctx, a->values);
   }
+  if (!a->borrowed_values) ht_release(a->ctx, a->values);
   ht_release(a->ctx, a);
 }
 

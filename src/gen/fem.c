@@ -26,7 +26,8 @@ typedef struct space {
   int pair_a[MOST_NODES], pair_b[MOST_NODES]; /* the vertices a local node lies between; equal for a vertex */
   int64_t unknowns;
   int32_t *unknown;    /* of each vertex (order 1) or of each element's nodes (order 2); -1: held at 0 */
-  int64_t *user_start; /* elements that each unknown belongs to */
+  int32_t *order;      /* the number of each unknown, counted in mesh order; NULL: that count */
+  int64_t *user_start; /* elements that each unknown, in mesh order, belongs to */
   int32_t *user;
 } space;
 
@@ -35,24 +36,26 @@ static int32_t unknown_of(const space *s, int64_t e, int node) {
   return s->unknown[s->mesh.element[e * s->nodes + node]];
 }
 
-/* G_ab = V grad(lambda_a) . grad(lambda_b) and the volume V. */
-static double gradients(const ht_gen_mesh *mesh, int64_t e, double g[4][4]) {
+/* The volume V of an element, and G_ab = V grad(lambda_a) . grad(lambda_b) for the row a = `only`, or all rows if -1. */
+static double gradients(const ht_gen_mesh *mesh, int64_t e, int only, double g[4][4]) {
   int d = mesh->dimension;
   double edge[3][3], slope[4][3] = {{0}};
-  double det = ht_gen_simplex(d, mesh->x, mesh->element + e * (d + 1), edge), volume = (det < 0 ? -det : det) / (d == 3 ? 6 : 2);
-  for (int a = 0; a < d; a++) { /* rows of the inverse of the edge matrix, transposed */
+  double det = ht_gen_simplex(d, mesh->x, mesh->element + e * (d + 1), edge), inverse = 1 / det;
+  double volume = (det < 0 ? -det : det) / (d == 3 ? 6 : 2);
+  for (int a = 0; a < d; a++) { /* the inverse of the matrix of edges, by its cofactors */
     const double *u = edge[(a + 1) % d], *v = edge[(a + 2) % 3];
+    double *out = slope[a + 1];
     if (d == 2) {
-      slope[a + 1][0] = (a == 0 ? u[1] : -u[1]) / det;
-      slope[a + 1][1] = (a == 0 ? -u[0] : u[0]) / det;
+      out[0] = (a == 0 ? u[1] : -u[1]) * inverse;
+      out[1] = (a == 0 ? -u[0] : u[0]) * inverse;
     } else {
-      slope[a + 1][0] = (u[1] * v[2] - u[2] * v[1]) / det;
-      slope[a + 1][1] = (u[2] * v[0] - u[0] * v[2]) / det;
-      slope[a + 1][2] = (u[0] * v[1] - u[1] * v[0]) / det;
+      out[0] = (u[1] * v[2] - u[2] * v[1]) * inverse;
+      out[1] = (u[2] * v[0] - u[0] * v[2]) * inverse;
+      out[2] = (u[0] * v[1] - u[1] * v[0]) * inverse;
     }
-    for (int axis = 0; axis < d; axis++) slope[0][axis] -= slope[a + 1][axis];
+    for (int axis = 0; axis < 3; axis++) slope[0][axis] -= out[axis];
   }
-  for (int a = 0; a <= d; a++)
+  for (int a = only < 0 ? 0 : only; a <= (only < 0 ? d : only); a++)
     for (int b = 0; b <= d; b++) g[a][b] = volume * (slope[a][0] * slope[b][0] + slope[a][1] * slope[b][1] + slope[a][2] * slope[b][2]);
   return volume;
 }
@@ -111,21 +114,24 @@ static double mean_product(const space *s, int i, int j) {
   return sum;
 }
 
-/* The pair (i, j) is always computed with i <= j: both triangles get the same bits. */
+/* G is symmetric to the bit, since products and this sum commute; the longer formulas always get i <= j. */
 static double element_entry(const space *s, int i, int j, double volume, double g[4][4]) {
   int low = i < j ? i : j, high = i < j ? j : i;
   if (s->o->form) return volume * mean_product(s, low, high);
-  return s->o->order == 1 ? g[low][high] : quadratic_stiffness(s, low, high, g);
+  return s->o->order == 1 ? g[i][j] : quadratic_stiffness(s, low, high, g);
 }
 
-static int64_t fem_row(const void *self, int64_t i, int32_t *columns, double *values) {
+/* Row order[t], where order is the random numbering if there is one. */
+static int64_t fem_row(const void *self, int64_t t, int32_t *columns, double *values) {
   const space *s = self;
+  int64_t i = s->order ? s->order[t] : t;
   ht_gen_sum row = {.count = 0};
-  for (int64_t u = s->user_start[i]; u < s->user_start[i + 1]; u++) {
+  for (int64_t u = s->user_start[t]; u < s->user_start[t + 1]; u++) {
     int64_t e = s->user[u];
-    double g[4][4], volume = columns ? gradients(&s->mesh, e, g) : 0, k = s->mesh.k ? s->mesh.k[e] : 1;
+    double g[4][4], volume = 0, k = s->mesh.k ? s->mesh.k[e] : 1;
     int own = 0;
     while (unknown_of(s, e, own) != i) own++;
+    if (columns) volume = gradients(&s->mesh, e, s->o->order == 1 ? own : -1, g);
     for (int node = 0; node < s->nodes; node++) {
       int32_t column = unknown_of(s, e, node);
       if (column >= 0) ht_gen_add(&row, column, columns ? k * element_entry(s, own, node, volume, g) : 0);
@@ -164,12 +170,10 @@ static void shuffle(const space *s, int32_t *order) {
 }
 
 static ht_status number_at_random(ht_context *ctx, space *s, int64_t entries) {
-  int32_t *order;
-  HT_TRY(ctx, ht_allocate(ctx, s->unknowns, sizeof *order, &order));
-  shuffle(s, order);
+  HT_TRY(ctx, ht_allocate(ctx, s->unknowns, sizeof *s->order, &s->order));
+  shuffle(s, s->order);
   for (int64_t k = 0; k < entries; k++)
-    if (s->unknown[k] >= 0) s->unknown[k] = order[s->unknown[k]];
-  ht_release(ctx, order);
+    if (s->unknown[k] >= 0) s->unknown[k] = s->order[s->unknown[k]];
   return HT_OK;
 }
 
@@ -185,10 +189,8 @@ typedef struct edges {
   int32_t *user, *list, *unknown;
 } edges;
 
-static int64_t higher_neighbours(const void *self, int64_t v, int32_t *columns, double *values) {
-  const void *const *both = self;
-  const space *s = both[0];
-  const edges *n = both[1];
+static int64_t higher_neighbours(const space *s, const edges *n, int64_t v, int32_t *columns) {
+  double unused[HT_GEN_WIDEST];
   int corners = s->mesh.dimension + 1;
   ht_gen_sum row = {.count = 0};
   for (int64_t u = n->user_start[v]; u < n->user_start[v + 1]; u++)
@@ -196,25 +198,22 @@ static int64_t higher_neighbours(const void *self, int64_t v, int32_t *columns, 
       int32_t other = s->mesh.element[n->user[u] * (int64_t)corners + a];
       if (other > v) ht_gen_add(&row, other, 0);
     }
-  (void)values;
-  for (int k = 0; k < row.count && columns; k++) columns[k] = row.columns[k];
-  return row.count;
+  return ht_gen_give(&row, columns, unused);
 }
 
 static ht_status list_edges(ht_context *ctx, space *s, edges *n) {
-  const void *both[2] = {s, n};
   int64_t vertices = s->mesh.vertices;
   HT_TRY(ctx, list_users(ctx, s->mesh.elements, s->mesh.dimension + 1, s->mesh.element, NULL, vertices, &n->user_start, &n->user));
   HT_TRY(ctx, ht_allocate(ctx, vertices + 1, sizeof *n->start, &n->start));
   n->start[0] = 0;
-  for (int64_t v = 0; v < vertices; v++) n->start[v + 1] = n->start[v] + higher_neighbours(both, v, NULL, NULL);
+  for (int64_t v = 0; v < vertices; v++) n->start[v + 1] = n->start[v] + higher_neighbours(s, n, v, NULL);
   HT_CHECK(ctx, n->start[vertices] + vertices <= INT32_MAX, HT_BAD_OPTION,
            "a matrix has at most %d rows here, and this mesh has %lld nodes: ask for a smaller size", INT32_MAX,
            (long long)(n->start[vertices] + vertices));
   HT_TRY(ctx, ht_allocate(ctx, n->start[vertices], sizeof *n->list, &n->list));
   HT_TRY(ctx, ht_allocate(ctx, n->start[vertices], sizeof *n->unknown, &n->unknown));
   for (int64_t v = 0; v < vertices; v++) {
-    higher_neighbours(both, v, n->list + n->start[v], NULL);
+    higher_neighbours(s, n, v, n->list + n->start[v]);
     for (int64_t k = n->start[v]; k < n->start[v + 1]; k++) /* an edge within one outer face is held */
       n->unknown[k] = s->mesh.faces[v] & s->mesh.faces[n->list[k]] ? -1 : (int32_t)s->unknowns++;
   }
@@ -280,10 +279,10 @@ static ht_status assemble(ht_context *ctx, space *s, const char *source, ht_matr
   HT_TRY(ctx, number_unknowns(ctx, s));
   HT_CHECK(ctx, s->unknowns > 0, HT_BAD_OPTION, "size %lld leaves no unknown inside the boundary: ask for a larger one",
            (long long)s->o->size);
-  if (s->o->numbering) HT_TRY(ctx, number_at_random(ctx, s, s->o->order == 1 ? s->mesh.vertices : s->mesh.elements * s->nodes));
   const int32_t *names = s->o->order == 1 ? s->mesh.element : s->unknown, *through = s->o->order == 1 ? s->unknown : NULL;
   HT_TRY(ctx, list_users(ctx, s->mesh.elements, s->nodes, names, through, s->unknowns, &s->user_start, &s->user));
-  HT_TRY(ctx, ht_gen_build(ctx, s->unknowns, fem_row, s, source, matrix));
+  if (s->o->numbering) HT_TRY(ctx, number_at_random(ctx, s, s->o->order == 1 ? s->mesh.vertices : s->mesh.elements * s->nodes));
+  HT_TRY(ctx, ht_gen_build_permuted(ctx, s->unknowns, s->order, fem_row, s, source, matrix));
   return HT_OK;
 }
 
@@ -295,6 +294,7 @@ static ht_status make_fem(ht_context *ctx, int dimension, const fem_parameters *
   ht_status status = assemble(ctx, &s, source, matrix);
   ht_gen_mesh_release(ctx, &s.mesh);
   ht_release(ctx, s.unknown);
+  ht_release(ctx, s.order);
   ht_release(ctx, s.user_start);
   ht_release(ctx, s.user);
   if (status != HT_OK) return ht_trace(ctx, status, __func__, __FILE__, __LINE__);

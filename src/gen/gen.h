@@ -67,15 +67,20 @@ ht_status ht_gen_coefficients(ht_context *ctx, const ht_gen_field *field, double
  * Called from several threads, twice a row. */
 typedef int64_t (*ht_gen_row_fn)(const void *self, int64_t i, int32_t *columns, double *values);
 ht_status ht_gen_build(ht_context *ctx, int64_t n, ht_gen_row_fn row, const void *self, const char *source, ht_matrix **matrix);
+/* The same where the t-th row that `row` gives has number order[t]: it may walk its data in their order. */
+ht_status ht_gen_build_permuted(ht_context *ctx, int64_t n, const int32_t *order, ht_gen_row_fn row, const void *self, const char *source,
+                                ht_matrix **matrix);
 
-/* A row that is summed from elements. */
-enum { HT_GEN_WIDEST = 256 };
+/* A row that is summed from elements; starts as all zeros. Terms of one column are added in the order they come. */
+enum { HT_GEN_WIDEST = 256, HT_GEN_SLOTS = 512 };
 typedef struct ht_gen_sum {
   int count;
   int32_t columns[HT_GEN_WIDEST];
   double values[HT_GEN_WIDEST];
+  int16_t slots[HT_GEN_SLOTS]; /* hash table: 1 + place of a column, 0: free */
 } ht_gen_sum;
-void ht_gen_add(ht_gen_sum *row, int64_t column, double value); /* keeps the columns ascending */
+void ht_gen_add(ht_gen_sum *row, int64_t column, double value);
+/* Write the row with ascending columns, unless columns is NULL; returns its length. */
 int64_t ht_gen_give(const ht_gen_sum *row, int32_t *columns, double *values);
 
 /* ---- Sums over the edges of a grid (grid.c) ----

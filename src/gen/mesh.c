@@ -15,6 +15,7 @@ typedef struct maker {
   ht_gen_mesh *mesh;
   int64_t side, corners, lattice; /* corners along a side and in all; holes along a side */
   unsigned char *halvings;        /* how often each vertex's displacement was halved */
+  double *spacing;                /* the graded place of each half cell */
 } maker;
 
 static int64_t corner_number(const maker *m, const int64_t at[3]) { return at[0] + m->side * (at[1] + m->side * at[2]); }
@@ -43,12 +44,16 @@ static unsigned char faces_of(const maker *m, const double place[3]) {
   return (unsigned char)faces;
 }
 
-/* Vertices stay when they lie on the outer boundary; others move by up to `perturbation` spacings. */
+/* Vertices on the outer boundary stay, others move by up to `perturbation` spacings, as far as they are still allowed to. */
 static void place_vertex(const maker *m, int64_t vertex, int moved, double *x) {
   double place[3], scale = 0;
   grid_place(m, vertex, place);
   if (moved && m->halvings[vertex] < MOST_HALVINGS && !faces_of(m, place)) scale = ldexp(m->shape->perturbation, -m->halvings[vertex]);
   for (int d = 0; d < m->shape->dimension; d++) {
+    if (scale == 0) {
+      x[d] = m->spacing[(int64_t)(2 * place[d])];
+      continue;
+    }
     double random = 2 * ht_gen_uniform(m->shape->field.seed, STREAM_MOVE, (uint64_t)(3 * vertex + d)) - 1;
     x[d] = graded(m, place[d] + scale * random);
   }
@@ -151,35 +156,56 @@ double ht_gen_simplex(int dimension, const double *x, const int32_t *v, double e
 }
 
 /* Has the movement of its vertices taken more than nine tenths of the element's volume, or turned it over? */
-static int squeezed(const maker *m, int64_t e) {
-  int corners = m->mesh->dimension + 1;
-  const int32_t *v = m->mesh->element + e * corners, own[4] = {0, 1, 2, 3};
-  double still[12], edges[3][3];
-  for (int a = 0; a < corners; a++) place_vertex(m, v[a], 0, still + a * m->mesh->dimension);
-  double before = ht_gen_simplex(m->mesh->dimension, still, own, edges);
-  return !(ht_gen_simplex(m->mesh->dimension, m->mesh->x, v, edges) / before >= 0.1);
+static int squeezed(const maker *m, int64_t e, const double *moved) {
+  const int32_t *v = m->mesh->element + e * (m->mesh->dimension + 1);
+  double edges[3][3], before = ht_gen_simplex(m->mesh->dimension, m->mesh->x, v, edges);
+  return !(ht_gen_simplex(m->mesh->dimension, moved, v, edges) / before >= 0.1);
 }
 
-/* Move the inner vertices; where an element suffers, its vertices move half as far, and in the end not at all. */
-static ht_status move_vertices(ht_context *ctx, maker *m) {
+/* Let the vertices of squeezed elements move half as far, and in the end not at all. Only what changed since the last
+ * look is looked at. Returns how many elements were squeezed. */
+static int64_t relax(ht_context *ctx, maker *m, unsigned char *changed, unsigned char *bad, double *moved) {
   ht_gen_mesh *mesh = m->mesh;
   int threads = ctx->threads, corners = mesh->dimension + 1;
-  unsigned char *bad;
-  HT_TRY(ctx, ht_allocate(ctx, mesh->elements, 1, &bad));
-  for (int64_t found = 1; found;) {
-    found = 0;
+  int64_t found = 0;
 #pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t v = 0; v < mesh->vertices; v++) place_vertex(m, v, 1, mesh->x + v * mesh->dimension);
+  for (int64_t v = 0; v < mesh->vertices; v++)
+    if (changed[v]) place_vertex(m, v, 1, moved + v * mesh->dimension);
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : found)
-    for (int64_t e = 0; e < mesh->elements; e++) found += bad[e] = (unsigned char)squeezed(m, e);
-    for (int64_t e = 0; e < mesh->elements && found; e++)
-      for (int a = 0; a < corners && bad[e]; a++) {
-        unsigned char *halvings = &m->halvings[mesh->element[e * corners + a]];
-        if (*halvings < MOST_HALVINGS) ++*halvings;
-      }
+  for (int64_t e = 0; e < mesh->elements; e++) {
+    int look = 0;
+    for (int a = 0; a < corners; a++) look |= changed[mesh->element[e * corners + a]];
+    bad[e] = look && squeezed(m, e, moved);
+    found += bad[e];
   }
+  memset(changed, 0, (size_t)mesh->vertices);
+  for (int64_t e = 0; e < mesh->elements && found; e++)
+    for (int a = 0; a < corners && bad[e]; a++) {
+      int32_t v = mesh->element[e * corners + a];
+      m->halvings[v] = (unsigned char)(m->halvings[v] < MOST_HALVINGS ? m->halvings[v] + 1 : MOST_HALVINGS);
+      changed[v] = 1;
+    }
+  return found;
+}
+
+static ht_status move_vertices(ht_context *ctx, maker *m) {
+  ht_gen_mesh *mesh = m->mesh;
+  unsigned char *changed = NULL, *bad = NULL;
+  double *moved = NULL;
+  ht_status status;
+  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, mesh->vertices, 1, &changed), end);
+  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, mesh->elements, 1, &bad), end);
+  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, mesh->vertices * mesh->dimension, sizeof *moved, &moved), end);
+  memset(changed, 1, (size_t)mesh->vertices);
+  while (relax(ctx, m, changed, bad, moved) > 0) continue;
+  double *still = mesh->x;
+  mesh->x = moved;
+  moved = still;
+end:
+  ht_release(ctx, changed);
   ht_release(ctx, bad);
-  return HT_OK;
+  ht_release(ctx, moved);
+  return status;
 }
 
 static int32_t root_of(int32_t *parent, int32_t v) {
@@ -187,8 +213,8 @@ static int32_t root_of(int32_t *parent, int32_t v) {
   return v;
 }
 
-/* Leave out what a hole has cut off from the outer boundary: it would make the matrix singular. Vertices below 64 have no
- * special part here; `parent` is a forest whose trees are the connected parts. */
+/* Leave out what a hole has cut off from the outer boundary: it would make the matrix singular. `parent` is a forest whose trees are the
+ * connected parts. */
 static ht_status drop_islands(ht_context *ctx, ht_gen_mesh *mesh) {
   int corners = mesh->dimension + 1;
   int32_t *parent;
@@ -269,6 +295,7 @@ static ht_status fill_mesh(ht_context *ctx, maker *m, int64_t elements) {
     double place[3];
     grid_place(m, v, place);
     mesh->faces[v] = faces_of(m, place);
+    place_vertex(m, v, 0, mesh->x + v * mesh->dimension);
   }
   split_all(m);
   HT_TRY(ctx, move_vertices(ctx, m));
@@ -285,9 +312,12 @@ ht_status ht_gen_mesh_create(ht_context *ctx, const ht_gen_mesh_shape *shape, ht
   maker m = {.shape = shape, .mesh = mesh, .side = side, .corners = d == 3 ? side * side * side : side * side, .lattice = 1};
   while ((d == 3 ? m.lattice * m.lattice * m.lattice : m.lattice * m.lattice) < shape->holes) m.lattice++;
   mesh->vertices = m.corners + (d == 3 ? cells : 0);
-  HT_TRY(ctx, ht_allocate_zeroed(ctx, mesh->vertices, 1, &m.halvings));
-  ht_status status = fill_mesh(ctx, &m, elements);
+  ht_status status = ht_allocate_zeroed(ctx, mesh->vertices, 1, &m.halvings);
+  if (status == HT_OK) status = ht_allocate(ctx, 2 * side, sizeof *m.spacing, &m.spacing);
+  for (int64_t k = 0; k < 2 * side && status == HT_OK; k++) m.spacing[k] = graded(&m, 0.5 * (double)k);
+  if (status == HT_OK) status = fill_mesh(ctx, &m, elements);
   ht_release(ctx, m.halvings);
+  ht_release(ctx, m.spacing);
   if (status != HT_OK) {
     ht_gen_mesh_release(ctx, mesh);
     return ht_trace(ctx, status, __func__, __FILE__, __LINE__);

@@ -1,5 +1,4 @@
 /* From a function that gives rows to CSR, in parallel and without other storage. SPDX-License-Identifier: BSD-3-Clause */
-#include <string.h>
 #include "gen/gen.h"
 
 ht_status ht_gen_rows_of(ht_context *ctx, int64_t a, int64_t b, int64_t c, int64_t *rows) {
@@ -11,7 +10,8 @@ ht_status ht_gen_rows_of(ht_context *ctx, int64_t a, int64_t b, int64_t c, int64
   return HT_OK;
 }
 
-ht_status ht_gen_build(ht_context *ctx, int64_t n, ht_gen_row_fn row, const void *self, const char *source, ht_matrix **matrix) {
+ht_status ht_gen_build_permuted(ht_context *ctx, int64_t n, const int32_t *order, ht_gen_row_fn row, const void *self, const char *source,
+                                ht_matrix **matrix) {
   int64_t *start = NULL;
   int32_t *columns = NULL;
   double *values = NULL;
@@ -19,13 +19,16 @@ ht_status ht_gen_build(ht_context *ctx, int64_t n, ht_gen_row_fn row, const void
   int threads = ctx->threads;
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, n + 1, sizeof *start, &start), fail);
 #pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t i = 0; i < n; i++) start[i + 1] = row(self, i, NULL, NULL);
+  for (int64_t t = 0; t < n; t++) start[(order ? order[t] : t) + 1] = row(self, t, NULL, NULL);
   start[0] = 0;
   for (int64_t i = 0; i < n; i++) start[i + 1] += start[i];
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, start[n], sizeof *columns, &columns), fail);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, start[n], sizeof *values, &values), fail);
 #pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t i = 0; i < n; i++) row(self, i, columns + start[i], values + start[i]);
+  for (int64_t t = 0; t < n; t++) {
+    int64_t first = start[order ? order[t] : t];
+    row(self, t, columns + first, values + first);
+  }
   HT_TRY(ctx, ht_matrix_adopt(ctx, n, start, columns, values, source, matrix));
   return HT_OK;
 fail:
@@ -35,31 +38,33 @@ fail:
   return status;
 }
 
-void ht_gen_add(ht_gen_sum *row, int64_t column, double value) {
-  int low = 0, high = row->count;
-  while (low < high) {
-    int middle = (low + high) / 2;
-    if (row->columns[middle] < column)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  if (low < row->count && row->columns[low] == column) {
-    row->values[low] += value;
-    return;
-  }
-  size_t behind = (size_t)(row->count - low);
-  memmove(row->columns + low + 1, row->columns + low, behind * sizeof *row->columns);
-  memmove(row->values + low + 1, row->values + low, behind * sizeof *row->values);
-  row->columns[low] = (int32_t)column;
-  row->values[low] = value;
-  row->count++;
+ht_status ht_gen_build(ht_context *ctx, int64_t n, ht_gen_row_fn row, const void *self, const char *source, ht_matrix **matrix) {
+  return ht_gen_build_permuted(ctx, n, NULL, row, self, source, matrix);
 }
 
+void ht_gen_add(ht_gen_sum *row, int64_t column, double value) {
+  uint32_t slot = (uint32_t)column * 0x9e3779b9u >> 23; /* 9 bits: HT_GEN_SLOTS */
+  for (; row->slots[slot]; slot = (slot + 1) % HT_GEN_SLOTS) {
+    int place = row->slots[slot] - 1;
+    if (row->columns[place] != column) continue;
+    row->values[place] += value;
+    return;
+  }
+  row->columns[row->count] = (int32_t)column;
+  row->values[row->count++] = value;
+  row->slots[slot] = (int16_t)row->count;
+}
+
+/* Insertion sort: rows are short, and most come nearly sorted. */
 int64_t ht_gen_give(const ht_gen_sum *row, int32_t *columns, double *values) {
-  if (columns) {
-    memcpy(columns, row->columns, (size_t)row->count * sizeof *columns);
-    memcpy(values, row->values, (size_t)row->count * sizeof *values);
+  for (int k = 0; k < row->count && columns; k++) {
+    int place = k;
+    for (; place > 0 && columns[place - 1] > row->columns[k]; place--) {
+      columns[place] = columns[place - 1];
+      values[place] = values[place - 1];
+    }
+    columns[place] = row->columns[k];
+    values[place] = row->values[k];
   }
   return row->count;
 }

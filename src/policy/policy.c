@@ -15,15 +15,24 @@ static void decide_rule(const ht_policy *self, const ht_policy_view *view, uint8
   }
 }
 
+/* What the blocks' column errors predict for the current p, against what was measured: below 1 where errors cancel, as they do
+ * for a smooth p under delta16. */
+static double calibrate(const ht_policy_view *view, const float *error, double measured) {
+  double predicted2 = 0;
+  for (int64_t b = 0; b < view->blocks; b++) predicted2 += (double)error[b] * error[b] * view->direction_norm2[b];
+  return isfinite(measured) && predicted2 > 0 ? measured * measured / predicted2 : 1;
+}
+
 /* Inexact Krylov (Simoncini and Szyld 2003; van den Eshof and Sleijpen 2004): the residual gap is the sum of alpha E p, so a
- * product may err by B = min(theta * target, eta * ||r||) / alpha. The block J errs by at most its largest column error times
- * ||p_J||; each of the blocks gets an equal share of B^2. */
+ * product may err by B = min(theta * target, eta * ||r||) / alpha. The block J errs by its largest column error times ||p_J||,
+ * calibrated by the measured whole; each of the blocks gets an equal share of B^2. */
 static void decide_budget(const ht_policy *self, const ht_policy_view *view, uint8_t *level) {
   double budget = fmin(self->theta * view->residual_target, self->eta * view->residual) / view->alpha;
   double share = budget * budget / (double)view->blocks;
+  double c16 = calibrate(view, view->error_16, view->measured_16), c32 = calibrate(view, view->error_f32, view->measured_f32);
   for (int64_t b = 0; b < view->blocks; b++) {
     double e16 = view->error_16[b], e32 = view->error_f32[b], p2 = view->direction_norm2[b];
-    level[b] = e16 * e16 * p2 <= share ? HT_LEVEL_16 : e32 * e32 * p2 <= share ? HT_LEVEL_32 : HT_LEVEL_64;
+    level[b] = c16 * e16 * e16 * p2 <= share ? HT_LEVEL_16 : c32 * e32 * e32 * p2 <= share ? HT_LEVEL_32 : HT_LEVEL_64;
   }
 }
 

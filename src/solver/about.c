@@ -62,7 +62,7 @@ static void about_isa(ht_context *ctx, char *text, size_t size) {
     int n = (int)strcspn(at, "|");
     snprintf(name, sizeof name, "%.*s", n, at);
     size_t used = strlen(usable);
-    if (strcmp(name, "auto") && cpu->set_isa(ctx, name) == HT_OK)
+    if (strcmp(name, "auto") != 0 && cpu->set_isa(ctx, name) == HT_OK)
       snprintf(usable + used, sizeof usable - used, "%s%s", used ? ", " : "", name);
     at += n + (at[n] == '|');
   }

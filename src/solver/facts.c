@@ -41,7 +41,7 @@ void ht_facts_judge(ht_facts *f) {
         (long long)f->asymmetry_column + 1, (long long)f->asymmetry_column + 1, (long long)f->asymmetry_row + 1, f->asymmetry);
   else if (f->diagonal_bad_row >= 0)
     say(f, 0, "%lld diagonal entries are not positive, the first is (%lld,%lld), counted from 1",
-        (long long)(f->diagonal_missing + f->diagonal_negative), r, r);
+        (long long)f->diagonal_missing + (long long)f->diagonal_negative, r, r);
   else if (f->coupling_max > 1 + 4 * DBL_EPSILON)
     say(f, 0, "entry (%lld,%lld), counted from 1, is too large for its two diagonal entries: a_ij^2 > a_ii a_jj",
         (long long)f->coupling_row + 1, (long long)f->coupling_column + 1);

@@ -43,7 +43,9 @@ static void consult_policy(ht_guard *g) {
                          .direction_norm2 = s->block_norm2,
                          .direction_max = s->block_max,
                          .error_16 = g->loop->op->column_error[HT_LEVEL_16],
-                         .error_f32 = g->loop->op->column_error[HT_LEVEL_32]};
+                         .error_f32 = g->loop->op->column_error[HT_LEVEL_32],
+                         .measured_16 = sqrt(s->error2[HT_LEVEL_16]),
+                         .measured_f32 = sqrt(s->error2[HT_LEVEL_32])};
   g->policy.decide(&g->policy, &view, g->loop->block_level);
   enforce_floor(g);
 }
@@ -317,6 +319,7 @@ static void begin(ht_guard *g, double norm) {
   s->fresh = 1;
   s->norm_r = norm;
   memset(s->bytes_level, 0, sizeof s->bytes_level);
+  for (int k = 0; k < HT_LEVEL_64; k++) s->error2[k] = NAN;
   g->loop->set_iterate(g->loop, g->x);
   g->loop->set_residual(g->loop, g->residual);
 }

@@ -95,6 +95,7 @@ void ht_cpu_cg_release(ht_cg_plan *plan) {
   ht_release(plan->ctx, plan->sums[0]);
   ht_release(plan->ctx, plan->sums[1]);
   ht_release(plan->ctx, plan->index_bytes);
+  ht_release(plan->ctx, plan->work);
   ht_release(plan->ctx, plan);
 }
 
@@ -109,6 +110,7 @@ ht_status ht_cpu_cg_prepare(ht_context *ctx, const ht_split_view *a, ht_cg_plan 
   HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, plan->units, sizeof *plan->unit, &plan->unit), fail);
   for (int k = 0; k < 2; k++) HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, plan->units, sizeof(ht_cg_sums), &plan->sums[k]), fail);
   HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, a->tiles, sizeof *plan->index_bytes, &plan->index_bytes), fail);
+  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, 2 * a->padded, sizeof *plan->work, &plan->work), fail);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, plan->parts + 1, sizeof *plan->part, &plan->part), fail);
   fill_units(a, plan->unit);
   cut_parts(a, plan);
@@ -272,5 +274,6 @@ ht_cg_event ht_cpu_cg_run(ht_cg_plan *plan, const ht_split_view *a, ht_cg_state 
   }
   *state = result;
   count_bytes(plan, a, state, state->iteration - before);
+  if (event == HT_CG_DECIDE) ht_cpu_cg_measure_error(plan, a, state);
   return event;
 }

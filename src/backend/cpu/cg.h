@@ -24,8 +24,12 @@ struct ht_cg_plan {
   int64_t *part;        /* parts + 1: first unit of each part */
   ht_cg_sums *sums[2];  /* of alternating sweeps: the old ones may be read while the new are written */
   int64_t *index_bytes; /* a tile */
+  double *work;         /* two vectors, for measuring errors */
   ht_barrier barrier;
 };
+
+/* Fill state->error2 for the current direction. */
+void ht_cpu_cg_measure_error(const ht_cg_plan *plan, const ht_split_view *a, ht_cg_state *state);
 
 /* What the vector kernels need to know of the scaling and the preconditioner. */
 typedef struct ht_cg_diagonal {

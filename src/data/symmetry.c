@@ -1,0 +1,110 @@
+/* How symmetric a matrix is, and its average with its transpose. SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include "data/matrix.h"
+
+enum { ROWS_AT_ONCE = 512, PARALLEL_NONZEROS = 20000 };
+
+/* What a range of rows found. Differences come from upper entries against their partners and from entries alone. */
+typedef struct finding {
+  double largest; /* difference, the first in row order of several equal ones */
+  int64_t row, column;
+  int differs, far;
+  int64_t matched, lower;
+} finding;
+
+int64_t ht_matrix_find(const ht_csr_view *a, int64_t row, int32_t column) {
+  int64_t low = a->row_start[row], length = a->row_start[row + 1] - low;
+  while (length > 1) {
+    int64_t half = length / 2;
+    low += a->columns[low + half] <= column ? half : 0; /* no branch to mispredict */
+    length -= half;
+  }
+  return length == 1 && a->columns[low] == column ? low : -1;
+}
+
+static double diagonal(const ht_csr_view *a, int64_t i) {
+  int64_t k = ht_matrix_find(a, i, (int32_t)i);
+  return k < 0 ? 0 : a->values[k];
+}
+
+/* Within 8 units in the last place of the larger, or of sqrt(a_ii a_jj), which bounds both in a positive definite matrix:
+ * rounding in assembly is relative to what was added up, not to what is left after cancellation. */
+static int is_near(const ht_csr_view *a, int64_t i, int64_t j, double v, double w) {
+  double difference = fabs(v - w), larger = fmax(fabs(v), fabs(w));
+  if (difference <= 8 * (nextafter(larger, INFINITY) - larger)) return 1;
+  double scale = sqrt(fabs(diagonal(a, i))) * sqrt(fabs(diagonal(a, j)));
+  return difference <= 8 * 0x1p-52 * scale;
+}
+
+static void compare(const ht_csr_view *a, int64_t i, int64_t j, double v, double w, finding *f) {
+  if (v == w) return;
+  double difference = fabs(v - w);
+  f->differs = 1;
+  if (!is_near(a, i, j, v, w)) f->far = 1;
+  if (difference > f->largest) {
+    f->largest = difference;
+    f->row = i;
+    f->column = j;
+  }
+}
+
+/* Upper entries against their partners; lower ones too when `both`, which is needed only if some have none. */
+static void look_at_row(const ht_csr_view *a, int64_t i, int both, finding *f) {
+  for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) {
+    int64_t j = a->columns[k];
+    if (j < i) f->lower++;
+    if (j == i || (j < i && !both)) continue;
+    int64_t partner = ht_matrix_find(a, j, (int32_t)i);
+    f->matched += partner >= 0;
+    compare(a, i, j, a->values[k], partner < 0 ? 0 : a->values[partner], f);
+  }
+}
+
+/* Of two findings the larger difference counts; of equal ones the first in row order, whatever thread it came from. */
+static void merge(finding *into, const finding *f) {
+  into->differs |= f->differs;
+  into->far |= f->far;
+  into->matched += f->matched;
+  into->lower += f->lower;
+  if (f->row < 0 || f->largest < into->largest) return;
+  if (f->largest == into->largest && into->row >= 0 && into->row <= f->row) return;
+  into->largest = f->largest;
+  into->row = f->row;
+  into->column = f->column;
+}
+
+static finding look(const ht_csr_view *a, int threads, int both) {
+  finding all = {.row = -1, .column = -1};
+#pragma omp parallel num_threads(threads)
+  {
+    finding mine = {.row = -1, .column = -1};
+#pragma omp for schedule(dynamic, ROWS_AT_ONCE)
+    for (int64_t i = 0; i < a->n; i++) look_at_row(a, i, both, &mine);
+#pragma omp critical(ht_symmetry)
+    merge(&all, &mine);
+  }
+  return all;
+}
+
+void ht_matrix_measure_symmetry(ht_matrix *a) {
+  ht_csr_view view = ht_matrix_view(a);
+  int threads = a->nnz > PARALLEL_NONZEROS ? a->ctx->threads : 1;
+  finding f = look(&view, threads, 0);
+  /* Every lower entry is some upper one's partner unless the counts differ. */
+  if (f.matched != f.lower) f = look(&view, threads, 1);
+  a->symmetry = f.far ? HT_UNSYMMETRIC : f.differs ? HT_NEARLY_SYMMETRIC : HT_SYMMETRIC;
+  a->asymmetric_row = f.row;
+  a->asymmetric_column = f.column;
+  a->asymmetry = f.largest;
+}
+
+void ht_matrix_averaged_values(const ht_matrix *a, double *values) {
+  ht_csr_view view = ht_matrix_view(a);
+  int threads = a->nnz > PARALLEL_NONZEROS ? a->ctx->threads : 1;
+#pragma omp parallel for schedule(dynamic, ROWS_AT_ONCE) num_threads(threads)
+  for (int64_t i = 0; i < a->n; i++)
+    for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) {
+      int64_t j = a->columns[k], partner = j == i ? k : ht_matrix_find(&view, j, (int32_t)i);
+      values[k] = partner < 0 ? 0 : 0.5 * a->values[k] + 0.5 * a->values[partner]; /* halves first: no overflow */
+    }
+}

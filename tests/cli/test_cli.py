@@ -1,0 +1,533 @@
+"""The command from outside: every subcommand, exit statuses, outputs and what can go wrong. Standard library only.
+SPDX-License-Identifier: BSD-3-Clause"""
+import json
+import math
+import os
+import pathlib
+import pty
+import resource
+import select
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+HALFTONE = os.environ["HALFTONE"]
+SOURCE = pathlib.Path(os.environ["HALFTONE_SOURCE"])
+REQUIRED = ["outcome", "iterations", "residual_true", "residual_recursive", "time_setup_s", "time_solve_s", "bytes_matrix",
+            "policy", "backend", "n", "nnz"]
+COMMANDS = ["solve", "info", "gen", "convert", "bench", "help", "version"]
+
+
+def run(*args, **more):
+    """status, standard output, standard error"""
+    done = subprocess.run([HALFTONE, *map(str, args)], capture_output=True, text=True, timeout=120, **more)
+    return done.returncode, done.stdout, done.stderr
+
+
+def read_matrix(path):
+    lines = [l for l in pathlib.Path(path).read_text().splitlines() if l.strip()]
+    symmetric = "symmetric" in lines[0].split()
+    body = [l for l in lines if not l.startswith("%")]
+    n = int(body[0].split()[0])
+    entries = []
+    for l in body[1:]:
+        i, j, v = l.split()
+        entries.append((int(i) - 1, int(j) - 1, float(v)))
+        if symmetric and i != j:
+            entries.append((int(j) - 1, int(i) - 1, float(v)))
+    return n, entries
+
+
+def read_vector(path_or_text):
+    text = path_or_text if "\n" in str(path_or_text) else pathlib.Path(path_or_text).read_text()
+    body = [l for l in text.splitlines() if l.strip() and not l.startswith("%")]
+    rows, columns = map(int, body[0].split())
+    values = [float(l) for l in body[1:]]
+    assert len(values) == rows * columns
+    return [values[k * rows:(k + 1) * rows] for k in range(columns)]
+
+
+def write_vector(path, columns):
+    values = "\n".join(repr(v) for c in columns for v in c)
+    pathlib.Path(path).write_text(f"%%MatrixMarket matrix array real general\n{len(columns[0])} {len(columns)}\n{values}\n")
+
+
+def multiply(matrix, x):
+    n, entries = matrix
+    y = [0.0] * n
+    for i, j, v in entries:
+        y[i] += v * x[j]
+    return y
+
+
+def norm(v):
+    return math.sqrt(math.fsum(a * a for a in v))
+
+
+def relative_residual(matrix, x, b):
+    return norm([p - q for p, q in zip(b, multiply(matrix, x))]) / norm(b)
+
+
+class Cli(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.dir = pathlib.Path(cls.folder.name)
+        cls.a = cls.dir / "a.mtx"
+        status, out, err = run("gen", "stencil2d", "--size", "12", "--coefficients", "lognormal", "--seed", "3", "-o", cls.a)
+        assert status == 0, err
+        cls.matrix = read_matrix(cls.a)
+        cls.n = cls.matrix[0]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def path(self, name):
+        p = self.dir / name
+        if p.exists():
+            p.unlink()
+        return p
+
+    def made(self, name, text):
+        p = self.path(name)
+        p.write_text(text)
+        return p
+
+    def fails(self, words, *args, status=2, **more):
+        """One sentence on standard error, with these words; nothing on standard output."""
+        got, out, err = run(*args, **more)
+        self.assertEqual(got, status, (args, out, err))
+        self.assertTrue(err.startswith("halftone: ") and len(err.splitlines()) == 1, err)
+        for word in [words] if isinstance(words, str) else words:
+            self.assertIn(word, err)
+        self.assertEqual(out, "")
+
+    def solves(self, *args, status=0, **more):
+        got, out, err = run("solve", *args, "--json", **more)
+        self.assertEqual(got, status, (args, out, err))
+        return json.loads(out)
+
+
+class Usage(Cli):
+    def test_no_command_prints_the_usage_and_is_wrong(self):
+        status, out, err = run()
+        self.assertEqual((status, out), (2, ""))
+        for command in COMMANDS:
+            self.assertIn(command, err)
+
+    def test_help(self):
+        status, out, err = run("help")
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(run("--help"), (0, out, ""))
+        self.assertEqual(run("-h"), (0, out, ""))
+        for command in COMMANDS:
+            status, out, err = run("help", command)
+            self.assertEqual((status, err), (0, ""))
+            self.assertTrue(out.startswith(f"halftone {command}"))
+            self.assertEqual(run(command, "--help"), (0, out, ""))
+            self.assertLessEqual(max(map(len, out.splitlines())), 100)
+        _, out, _ = run("help", "solve")
+        for option in ["-b ", "-x0", "-o ", "--history", "--report", "--config", "--json", "--rtol", "--precond", "--policy", "--threads",
+                       "--[no-]exactness-flags"]:
+            self.assertIn(option, out)
+        self.fails("did you mean 'solve'", "help", "slove")
+
+    def test_version(self):
+        self.assertRegex(run("version")[1], r"^halftone \d+\.\d+\.\d+\n$")
+        self.assertEqual(run("--version"), run("version"))
+
+    def test_manual_page_is_the_one_checked_in(self):
+        page = SOURCE / "docs" / "halftone.1"
+        self.assertEqual(run("help", "--man")[1], page.read_text(), "run: build/halftone help --man > docs/halftone.1")
+
+    def test_unknown_names_suggest_the_nearest(self):
+        self.fails("did you mean 'solve'", "solv", self.a)
+        self.fails("`halftone help` lists", "xyzzyxyzzy")
+        self.fails("did you mean `halftone solve", str(self.a))
+        self.fails("did you mean '--rtol'", "solve", self.a, "--rotl", "1e-8")
+        self.fails("did you mean '--rtol'", "solve", self.a, "--rotl=1e-8")
+        self.fails("did you mean '--rtol'", "solve", self.a, "-rtol", "1e-8")
+        self.fails("did you mean '--history'", "solve", self.a, "--histroy", "h.csv")
+        self.fails("`halftone help solve` lists", "solve", self.a, "--xyzzyxyzzyxyzzy")
+        self.fails("did you mean 'stencil2d'", "gen", "stencil2", "-o", self.path("g.mtx"))
+        self.fails("did you mean 'seed'", "gen", "wathen", "--sede", "1", "-o", self.path("g.mtx"))
+        self.fails("did you mean 'wathen'", "help", "gen", "wathn")
+
+    def test_bad_values(self):
+        self.fails("needs a value", "solve", self.a, "--rtol")
+        self.fails("needs a value", "solve", self.a, "-o")
+        self.fails(["rtol", "'abc'"], "solve", self.a, "--rtol", "abc")
+        self.fails("between", "solve", self.a, "--rtol", "-1")
+        self.fails("none|jacobi", "solve", self.a, "--precond", "nothing")
+        self.fails("takes no value", "solve", self.a, "--json=1")
+        self.fails("policy", "solve", self.a, "--policy", "fixed:f17")
+        self.fails("one word too many", "solve", self.a, self.a)
+        self.fails("needs a matrix file", "solve")
+        self.fails("needs a file", "convert", self.a)
+        self.fails("--repeat", "bench", self.a, "--repeat", "0")
+        self.fails("--steps", "info", self.a, "--steps", "many")
+        self.fails("between them", "bench", self.a, "--policy", "auto,,auto")
+        self.fails("needs a kind", "gen", "-o", self.path("g.mtx"))
+        self.fails("-o", "gen", "wathen")
+
+    def test_empty_arguments_are_wrong_not_fatal(self):
+        for args in (["solve", ""], ["solve", self.a, "-o", ""], ["solve", self.a, "-b", ""], ["solve", self.a, "--config", ""],
+                     ["info", ""], ["gen", "", "-o", "g.mtx"], ["", ""], ["solve", self.a, "--rtol", ""], ["solve", self.a, "--rtol="]):
+            status, out, err = run(*args)
+            self.assertEqual((status, out, len(err.splitlines())), (2, "", 1), args)
+
+
+class Solve(Cli):
+    def test_json_holds_one_object_with_the_promised_keys(self):
+        report = self.solves(self.a)
+        for key in REQUIRED:
+            self.assertIsNotNone(report[key], key)
+        self.assertEqual(report["outcome"], "converged")
+        self.assertEqual((report["n"], report["nnz"]), (self.n, len(self.matrix[1])))
+        self.assertLessEqual(report["residual_true"], 1e-10)
+        self.assertLess(report["error_known"], 1e-8)
+        self.assertEqual(report["options"]["rtol"], 1e-10)
+        self.assertIs(report["options"]["exactness-flags"], True)
+
+    def test_the_answer_is_one(self):
+        x = self.path("x.mtx")
+        for b, known in ((None, None), ("ones", None), ("random:5", None), ("A*random:5", None)):
+            report = self.solves(self.a, "-o", x, *(["-b", b] if b else []))
+            solution = read_vector(x)[0]
+            if b is None:
+                self.assertLess(relative_residual(self.matrix, solution, multiply(self.matrix, [1.0] * self.n)), 1.01e-10)
+            if b == "ones":
+                self.assertLess(relative_residual(self.matrix, solution, [1.0] * self.n), 1.01e-10)
+            self.assertEqual(report["error_known"] is None, b in ("ones", "random:5"))
+
+    def test_screen(self):
+        status, out, err = run("solve", self.a)
+        self.assertEqual((status, err), (0, ""))
+        for word in ["matrix", "unknowns", "symmetric", "jacobi", "policy", "storage", "thread", "time", "set-up", "bytes", "residual", "true",
+                     "backward error", "condition", "convergence", "verdict", "solved in"]:
+            self.assertIn(word, out)
+        self.assertLessEqual(len(out.splitlines()), 30)
+        self.assertEqual(run("solve", self.a, "--quiet"), (0, "", ""))
+
+    def test_forms_of_options(self):
+        self.assertEqual(self.solves(self.a, "--rtol=1e-4")["options"]["rtol"], 1e-4)
+        self.assertEqual(self.solves("--rtol", "1e-4", self.a)["options"]["rtol"], 1e-4)
+        self.assertIs(self.solves(self.a, "--no-exactness-flags")["options"]["exactness-flags"], False)
+        self.assertIs(self.solves(self.a, "--exactness-flags=no")["options"]["exactness-flags"], False)
+        self.assertIs(self.solves(self.a, "--no-exactness-flags", "--exactness-flags")["options"]["exactness-flags"], True)
+        self.assertEqual(self.solves(self.a, "--threads", "1")["threads"], 1)
+        dashed = self.path("-a.mtx")
+        dashed.write_text(self.a.read_text())
+        done = subprocess.run([HALFTONE, "solve", "--quiet", "--", "-a.mtx"], cwd=self.dir, timeout=60)
+        self.assertEqual(done.returncode, 0)
+
+    def test_standard_input_and_output(self):
+        report = self.solves("-", input=self.a.read_text())
+        self.assertEqual(report["outcome"], "converged")
+        status, out, err = run("solve", self.a, "-o", "-")
+        self.assertEqual((status, err), (0, ""))
+        self.assertLess(relative_residual(self.matrix, read_vector(out)[0], multiply(self.matrix, [1.0] * self.n)), 1.01e-10)
+        self.fails("standard output", "solve", self.a, "-o", "-", "--json")
+        self.fails("standard input", "solve", "-", "-b", "-", input="")
+
+    def test_several_right_hand_sides_in_one_call(self):
+        b, x = self.path("b2.mtx"), self.path("x2.mtx")
+        columns = [[1.0] * self.n, [math.sin(i) for i in range(self.n)], [float(i % 3 - 1) for i in range(self.n)]]
+        write_vector(b, columns)
+        report = self.solves(self.a, "-b", b, "-o", x)
+        self.assertEqual(report["columns"], 3)
+        for solution, column in zip(read_vector(x), columns):
+            self.assertLess(relative_residual(self.matrix, solution, column), 1.01e-10)
+        self.assertEqual(len(read_vector(x)), 3)
+        self.assertEqual(self.solves(self.a, "-b", b, "-x0", x)["iterations"], 0)
+
+    def test_starting_vector(self):
+        x = self.path("x0.mtx")
+        write_vector(x, [[1.0] * self.n])
+        report = self.solves(self.a, "-x0", x)
+        self.assertEqual((report["iterations"], report["outcome"]), (0, "converged"))
+        self.assertEqual(self.solves(self.a, "-x0", "ones")["iterations"], 0)
+        self.assertGreater(self.solves(self.a, "-x0", "random:1")["iterations"], 0)
+
+    def test_vectors_that_do_not_fit(self):
+        short = self.path("short.mtx")
+        write_vector(short, [[1.0] * (self.n - 1)])
+        self.fails("", "solve", self.a, "-b", short)
+        self.fails("", "solve", self.a, "-x0", short)
+        self.fails("", "solve", self.a, "-b", "one")
+        two = self.path("two.mtx")
+        write_vector(two, [[1.0] * self.n] * 2)
+        self.fails("", "solve", self.a, "-x0", two)
+
+    def test_history(self):
+        history = self.path("h.csv")
+        report = self.solves(self.a, "--history", history)
+        lines = history.read_text().splitlines()
+        self.assertEqual(lines[0], "iteration,residual_recursive")
+        rows = [l.split(",") for l in lines[1:]]
+        self.assertEqual([int(r[0]) for r in rows], list(range(report["iterations"] + 1)))
+        self.assertAlmostEqual(float(rows[0][1]), 1, delta=1e-12)
+        self.assertLess(abs(math.log(float(rows[-1][1]) / report["residual_recursive"])), 1e-3)
+
+    def test_report_file_is_the_json_object(self):
+        file = self.path("r.json")
+        report = self.solves(self.a, "--report", file)
+        self.assertEqual(json.loads(file.read_text()), report)
+
+    def test_config_file(self):
+        config = self.made("c.conf", "# comment\nrtol = 1e-4\nprecond=none # and more\n\n")
+        report = self.solves(self.a, "--config", config)
+        self.assertEqual((report["options"]["rtol"], report["precond"]), (1e-4, "none"))
+        self.assertEqual(self.solves(self.a, "--rtol", "1e-6", "--config", config)["options"]["rtol"], 1e-6)
+        self.fails([":2:", "did you mean 'rtol'"], "solve", self.a, "--config", self.made("d.conf", "\nrtoll = 1\n"))
+        self.fails("cannot be opened", "solve", self.a, "--config", self.path("none.conf"))
+
+    def test_not_converged_is_status_1_with_the_best_iterate(self):
+        x = self.path("x.mtx")
+        status, out, err = run("solve", self.a, "--max-iterations", "3", "--json", "-o", x)
+        report = json.loads(out)
+        self.assertEqual((status, report["outcome"], report["iterations"]), (1, "iteration_limit", 3))
+        self.assertEqual(len(err.splitlines()), 1)
+        b = multiply(self.matrix, [1.0] * self.n)
+        self.assertAlmostEqual(relative_residual(self.matrix, read_vector(x)[0], b) / report["residual_true"], 1, delta=1e-6)
+        status, out, err = run("solve", self.a, "--max-iterations", "3")
+        self.assertEqual((status, err), (1, ""))
+        self.assertIn("not solved", out)
+        status, out, err = run("solve", self.a, "--max-iterations", "3", "--quiet")
+        self.assertEqual((status, out, len(err.splitlines())), (1, "", 1))
+
+    def test_names_of_any_bytes_keep_json_valid(self):
+        odd = os.fsencode(self.dir) + b'/q"uote\\ \xff\xc3\xa9\n.mtx'
+        with open(odd, "w") as f:
+            f.write(self.a.read_text())
+        done = subprocess.run([HALFTONE, "solve", odd, "--json"], capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(json.loads(done.stdout.decode())["matrix"].endswith('/q"uote\\ \ufffdé\n.mtx'))
+
+
+class Matrices(Cli):
+    """What cannot be solved, and what can although it looks bad."""
+    HEAD = "%%MatrixMarket matrix coordinate real symmetric\n"
+    GENERAL = "%%MatrixMarket matrix coordinate real general\n"
+
+    def test_bad_files_leave_no_output(self):
+        texts = {"empty": "", "truncated": self.HEAD + "3 3 3\n1 1 2\n", "index": self.HEAD + "2 2 2\n0 1 1\n2 2 1\n", "text": self.HEAD + "1 1 1\n1 1 one\n",
+                 "nan": self.HEAD + "1 1 1\n1 1 nan\n", "zero": self.HEAD + "0 0 0\n", "rectangle": self.GENERAL + "2 3 1\n1 1 1\n",
+                 "huge": self.HEAD + "3000000000 3000000000 3000000000000\n1 1 1\n"}
+        for name, text in texts.items():
+            x = self.path("x.mtx")
+            self.fails("", "solve", self.made(f"{name}.mtx", text), "-o", x, "--json")
+            self.assertFalse(x.exists(), name)
+        self.fails("cannot be opened", "solve", self.path("missing.mtx"))
+
+    def test_an_unsymmetric_matrix_is_bad_input(self):
+        x = self.path("x.mtx")
+        a = self.made("u.mtx", self.GENERAL + "2 2 4\n1 1 4\n1 2 1\n2 1 1.5\n2 2 4\n")
+        status, out, err = run("solve", a, "-o", x, "--json")
+        self.assertEqual((status, json.loads(out)["outcome"], len(err.splitlines())), (2, "not_symmetric", 1))
+        self.assertIn("(1,2)", err)
+        self.assertFalse(x.exists())
+
+    def test_indefinite_and_singular(self):
+        exchange = self.made("e.mtx", self.HEAD + "2 2 1\n2 1 1\n")
+        b = self.path("b.mtx")
+        write_vector(b, [[1.0, -1.0]])
+        self.assertEqual(self.solves(exchange, "-b", b, status=1)["outcome"], "indefinite")
+        neumann = self.made("n.mtx", self.HEAD + "3 3 5\n1 1 1\n2 2 2\n3 3 1\n2 1 -1\n3 2 -1\n")
+        report = self.solves(neumann)
+        self.assertEqual(report["outcome"], "converged")
+        self.assertIsNone(report["error_known"])
+        self.assertIn("random", report["right_side"])
+        self.assertNotEqual(self.solves(neumann, "-b", "ones", status=1)["outcome"], "converged")
+
+    def test_tiny_systems(self):
+        one = self.made("one.mtx", self.HEAD + "1 1 1\n1 1 4\n")
+        self.assertEqual(self.solves(one)["outcome"], "converged")
+        zero = self.path("zero.mtx")
+        write_vector(zero, [[0.0] * self.n])
+        report = self.solves(self.a, "-b", zero)
+        self.assertEqual((report["iterations"], report["outcome"]), (0, "converged"))
+
+
+class Outputs(Cli):
+    def test_unwritable_outputs_are_found_before_the_work(self):
+        for option in ("-o", "--history", "--report"):
+            for path in (self.dir / "nowhere" / "x.mtx", self.dir):
+                begin = time.monotonic()
+                self.fails("cannot be written", "solve", self.a, option, path)
+                self.assertLess(time.monotonic() - begin, 5)
+        self.fails("its name must end", "solve", self.a, "-o", self.path("x.txt"))
+        self.fails("its name must end", "gen", "wathen", "-o", self.path("x.txt"))
+        self.fails("cannot be written", "gen", "wathen", "-o", self.dir / "nowhere" / "g.mtx")
+        self.fails("cannot be written", "convert", self.a, "-o", self.dir / "nowhere" / "g.mtx")
+
+    def test_a_full_disk(self):
+        for option in ("-o", "--history", "--report"):
+            self.fails("cannot be written", "solve", self.a, option, "/dev/full", "--quiet")
+        for args in (["solve", self.a], ["solve", self.a, "--json"], ["help"], ["info"], ["info", self.a], ["solve", self.a, "-o", "-"],
+                     ["bench", self.a, "--repeat", "1"], ["version"]):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([HALFTONE, *map(str, args)], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+            self.assertEqual(done.returncode, 2, args)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertTrue(pathlib.Path("/dev/full").is_char_device())
+
+    def test_a_closed_standard_output(self):
+        for args in (["solve", self.a], ["solve", self.a, "--json"], ["help"], ["info", self.a]):
+            command = f"'{HALFTONE}' {' '.join(map(str, args))} >&-"
+            done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, timeout=60)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), (args, done.stderr))
+        x = self.path("x.mtx")
+        done = subprocess.run(["sh", "-c", f"'{HALFTONE}' solve '{self.a}' -o '{x}' --quiet >&- 2>&-"], timeout=60)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(len(read_vector(x)[0]), self.n)
+
+    def test_a_write_that_fails_in_the_middle_leaves_nothing(self):
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+        for option, name in (("-o", "x.mtx"), ("--history", "h.csv"), ("--report", "r.json")):
+            target = self.path(name)
+            before = set(os.listdir(self.dir))
+            self.fails("cannot be written", "solve", self.a, option, target, "--quiet", preexec_fn=limit)
+            self.assertEqual(set(os.listdir(self.dir)), before)
+        old = self.made("old.mtx", "old\n")
+        self.fails("cannot be written", "convert", self.a, "-o", old, preexec_fn=limit)
+        self.assertEqual(old.read_text(), "old\n")
+
+    def test_old_outputs_survive_bad_input(self):
+        x = self.made("keep.mtx", "old\n")
+        self.fails("", "solve", self.path("missing.mtx"), "-o", x)
+        self.assertEqual(x.read_text(), "old\n")
+
+
+class Others(Cli):
+    def test_gen_lists_and_explains_every_kind(self):
+        status, out, err = run("gen", "--list")
+        kinds = [l.split()[0] for l in out.splitlines() if l.startswith("  ") and not l.startswith("   ")]
+        self.assertIn("stencil3d", kinds)
+        self.assertIn("wathen", kinds)
+        for kind in kinds:
+            status, out, err = run("help", "gen", kind)
+            self.assertEqual((status, err), (0, ""), kind)
+            self.assertIn("positive definite", out)
+
+    def test_gen_is_quiet_on_request_and_repeatable(self):
+        one, two = self.path("1.mtx"), self.path("2.mtx")
+        self.assertEqual(run("gen", "wathen", "--nx", "3", "--ny=4", "--seed", "2", "-o", one, "--quiet"), (0, "", ""))
+        self.assertIn("rows", run("gen", "wathen", "--nx", "3", "--ny", "4", "--seed", "2", "-o", two)[1])
+        self.assertEqual(one.read_bytes(), two.read_bytes())
+
+    def test_convert_in_all_directions_keeps_every_bit(self):
+        plain = self.path("p.mtx")
+        self.assertEqual(run("convert", self.a, "-o", plain, "--quiet"), (0, "", ""))
+        for first in (".mtx.gz", ".npz", ".mtx"):
+            for second in (".mtx.gz", ".npz", ".mtx"):
+                one, two, three = self.path("1" + first), self.path("2" + second), self.path("3.mtx")
+                for source, target in ((self.a, one), (one, two), (two, three)):
+                    self.assertEqual(run("convert", source, "-o", target, "--quiet"), (0, "", ""))
+                self.assertEqual(three.read_bytes(), plain.read_bytes(), (first, second))
+
+    def test_info_about_the_build(self):
+        status, out, err = run("info")
+        self.assertEqual((status, err), (0, ""))
+        for word in ("version", "compiler", "cpu", "cuda not compiled in", "threads", "caches", "zlib"):
+            self.assertIn(word, out)
+        about = json.loads(run("info", "--json")[1])
+        self.assertIn("portable", about["kernels"])
+
+    def test_info_about_a_matrix(self):
+        status, out, err = run("info", self.a)
+        self.assertEqual((status, err), (0, ""))
+        for word in ("nonzeros", "row lengths", "bandwidth", "symmetry", "diagonal", "bf16", "dominan", "eigenvalues", "CSR", "split", "Tile-CSC",
+                     "looks positive definite"):
+            self.assertIn(word, out)
+        facts = json.loads(run("info", self.a, "--json")[1])
+        self.assertEqual((facts["n"], facts["nnz"], facts["looks_spd"]), (self.n, len(self.matrix[1]), 1))
+        self.assertEqual(sum(facts["rows_by_bandwidth"]), self.n)
+        self.assertEqual(facts["value_max"], max(abs(v) for _, _, v in self.matrix[1]))
+        unsymmetric = self.made("u.mtx", Matrices.GENERAL + "2 2 4\n1 1 4\n1 2 1\n2 1 1.5\n2 2 4\n")
+        self.assertIn("(1,2)", json.loads(run("info", unsymmetric, "--json")[1])["reason"])
+        self.fails("", "info", self.path("missing.mtx"))
+
+    def test_bench(self):
+        status, out, err = run("bench", self.a, "--repeat", "2", "--policy", "fixed:f64,fixed:f32")
+        self.assertEqual((status, err), (0, ""))
+        self.assertIn("fixed:f32", out)
+        report = json.loads(run("bench", self.a, "--repeat", "3", "--json")[1])
+        self.assertEqual([p["policy"] for p in report["policies"]], ["fixed:f64", "auto"])
+        for policy in report["policies"]:
+            self.assertEqual(policy["outcome"], "converged")
+            self.assertLessEqual(policy["total_s"]["least"], policy["total_s"]["median"])
+            self.assertLessEqual(policy["total_s"]["median"], policy["total_s"]["most"])
+        self.fails("policy", "bench", self.a, "--policy", "fixed:f17")
+
+
+class Interrupts(Cli):
+    def start_long_solve(self, *more):
+        """A solve that takes long, with its progress on a terminal. Returns the process and the terminal's other end."""
+        a = self.dir / "long.mtx"
+        if not a.exists():
+            self.assertEqual(run("gen", "stencil2d", "--size", "500", "-o", a)[0], 0)
+        master, slave = pty.openpty()
+        process = subprocess.Popen([HALFTONE, "solve", str(a), "--precond", "none", "-b", "random:1", *map(str, more)], stdout=subprocess.PIPE,
+                                   stderr=slave, text=True)
+        os.close(slave)
+        return process, master
+
+    def wait_for_progress(self, master, seconds=60):
+        seen, end = b"", time.monotonic() + seconds
+        while time.monotonic() < end:
+            if select.select([master], [], [], 1)[0]:
+                seen += os.read(master, 4096)
+                if b"iterations" in seen:
+                    return seen
+        self.fail(f"no progress was seen: {seen}")
+
+    def test_the_first_interrupt_ends_the_solve_with_the_best_iterate(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            x = self.path("x.npy")
+            process, master = self.start_long_solve("--json", "-o", x)
+            seen = self.wait_for_progress(master)
+            process.send_signal(number)
+            out, _ = process.communicate(timeout=60)
+            os.close(master)
+            report = json.loads(out)
+            self.assertEqual((process.returncode, report["outcome"]), (1, "interrupted"), out)
+            self.assertGreater(report["iterations"], 0)
+            self.assertTrue(x.exists())
+            self.assertIn(b"[", seen)
+
+    def test_the_second_interrupt_ends_the_command(self):
+        """While it waits for input nothing else can end it first."""
+        process = subprocess.Popen([HALFTONE, "solve", "-b", "-", str(self.a)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        self.assertIn(process.returncode, (1, 130))
+
+    def test_no_progress_without_a_terminal_or_when_quiet(self):
+        self.assertEqual(run("solve", self.a)[2], "")
+        process, master = self.start_long_solve("--quiet", "--max-iterations", "200")
+        process.communicate(timeout=60)
+        seen = b""
+        while select.select([master], [], [], 0.2)[0]:
+            try:
+                part = os.read(master, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            seen += part
+        os.close(master)
+        self.assertNotIn(b"iterations  ", seen)
+
+
+if __name__ == "__main__":
+    unittest.main()
