@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_BACKEND_CPU_CG_H
 #define HT_BACKEND_CPU_CG_H
-#include "backend/cpu/barrier.h"
+#include "base/barrier.h"
 #include "backend/cpu/cpu.h"
 
 /* A unit is a run of rows with the tiles that produce them: the grain of work and of the sums. */
