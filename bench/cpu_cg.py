@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
 """CG on the CPU against PETSc's KSPCG and against our own FP64, interleaved in one run.
 
 usage: bench/cpu_cg.py [--halftone build/halftone] [--suite bench/suite.tsv] [--class cpu-large] [--only NAME,...] [--pairs 7]
