@@ -37,7 +37,7 @@ static double graded(const maker *m, double cells) {
 
 static unsigned char faces_of(const maker *m, const double place[3]) {
   unsigned faces = 0;
-  for (int d = 0; d < m->shape->dimension; d++) {
+  for (int d = 0; d < (m->shape->dimension == 3 ? 3 : 2); d++) {
     faces |= (unsigned)(place[d] == 0) << 2 * d;
     faces |= (unsigned)(place[d] == (double)m->shape->cells) << (2 * d + 1);
   }
