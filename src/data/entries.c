@@ -239,8 +239,7 @@ ht_status ht_matrix_from_entries(ht_context *ctx, int64_t n, int64_t entries, in
     return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
   }
   ht_warn_of_duplicates(ctx, source, duplicates);
-  HT_TRY(ctx, ht_matrix_wrap(ctx, n, s.row_start, s.csr_columns, s.csr_values, source, matrix));
-  (*matrix)->duplicates = duplicates;
+  HT_TRY(ctx, ht_matrix_wrap(ctx, n, s.row_start, s.csr_columns, s.csr_values, duplicates, source, matrix));
   /* A mirrored matrix is symmetric by construction: both triangles got the same values in the same order. */
   if (!s.mirror) ht_matrix_measure_symmetry(*matrix);
   return HT_OK;
