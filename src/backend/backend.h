@@ -50,7 +50,7 @@ typedef struct ht_tilecsc_view {
  *   run groups first:  lane l has column (node) base + l: one index a group;
  *   gather groups:     lane l has its own index: HT_LANES indices a group.
  * An index is 16-bit, relative to the tile's window: column = window + index (in nodes when block > 1).
- * A lane without an entry holds value 0 and a valid index.
+ * A lane without an entry holds value 0 and a valid index. A run's base + l stays inside the vector.
  * Values of a group: block*block*HT_LANES consecutive numbers, ordered [row in block][column in block][lane].
  *
  * FIXED encoding, group exponent e: a^ = 2^-e * (head*2^48 + mid*2^32 + tail) * 2^-63, head and mid and tail signed
@@ -74,7 +74,7 @@ typedef struct ht_exception {
 
 typedef struct ht_tile {
   int64_t row;           /* first row; a multiple of HT_LANES * block */
-  int64_t rows;          /* rows in the tile, before padding of its last slice */
+  int64_t rows;          /* rows in the tile: slices * HT_LANES * block; the last tile's run to the end of the padding */
   int64_t slice, slices; /* into slice[] */
   int64_t group;         /* first group: exponent[group], values from group * block^2 * HT_LANES */
   int64_t groups;
@@ -82,16 +82,18 @@ typedef struct ht_tile {
   int64_t window; /* column (node) that index 0 stands for */
   int64_t exception, exceptions;
   int64_t touch, touches; /* into touched[]: column blocks this tile reads */
+  int64_t delta;          /* into delta16[], one a row */
   int64_t nonzeros;       /* true entries, padding not counted */
   uint8_t encoding;       /* ht_encoding */
-  uint8_t exact;          /* lowest ht_level whose value equals the FP64 one for every entry */
+  uint8_t exact;          /* lowest ht_level whose value equals the FP64 one for every entry; HT_LEVEL_64 for RAW */
+  uint8_t accumulate;     /* the tile has the rows of the tile before it, other columns, and adds to its product */
 } ht_tile;
 
 typedef struct ht_split_view {
   int64_t n, padded;                     /* unknowns; length of vectors in solver order, a multiple of HT_COLUMN_BLOCK */
   int block;                             /* unknowns a node that share one index: 1, 2 or 3 */
   int64_t tiles, slices, groups, blocks; /* blocks = padded / HT_COLUMN_BLOCK */
-  const ht_tile *tile;
+  const ht_tile *tile;                   /* tiles + 1: of the last one only the offsets (slice, group, index, touch, delta) count */
   const ht_slice *slice;
   const uint16_t *index;
   const uint8_t *exponent;
@@ -99,8 +101,8 @@ typedef struct ht_split_view {
   const int32_t *tail;
   const ht_exception *exception;
   const int32_t *touched;
-  /* delta16[i] (or NULL) is added to the diagonal at the 16-bit level so that A16 w = A w for the scaled constant vector w:
-   * the rounding then acts like a change of the couplings, not of the near-null space. */
+  /* delta16 (or NULL) is added to the diagonal at the 16-bit level, tile by tile, so that A16 w = A w for the scaled constant
+   * vector w: the rounding then acts like a change of the couplings, not of the near-null space. */
   const float *delta16;
   /* Largest 2-norm over the block's columns of (A^ - A^level), for HT_LEVEL_16 and HT_LEVEL_32; blocks entries each. */
   const float *column_error[HT_LEVEL_64];
@@ -108,6 +110,11 @@ typedef struct ht_split_view {
   const int16_t *scale_exponent;
   int uniform_exponent;
 } ht_split_view;
+
+/* The level that a tile is read at when `asked` is wanted: never above the one that is exact, always full for RAW. */
+static inline ht_level ht_tile_level(const ht_tile *t, ht_level asked) {
+  return t->encoding == HT_RAW ? HT_LEVEL_64 : asked < (ht_level)t->exact ? asked : (ht_level)t->exact;
+}
 
 /* ---- The fused CG engine ----
  * State of one CG solve in solver order on scaled quantities: x^ = S x, r^ = S^-1 r, p^ = S p. The same struct drives the
@@ -145,7 +152,8 @@ typedef struct ht_cg_state {
   double *history, *alphas, *betas;
   /* filled when the run ends with HT_CG_DECIDE: of the current p, a column block each */
   double *block_norm2, *block_max;
-  double bytes_level[HT_LEVELS]; /* matrix bytes read, added to */
+  double error2[HT_LEVEL_64];    /* ||(A - A_level) p||^2 in the caller's scale, measured on some tiles; NaN where unknown */
+  double bytes_level[HT_LEVELS]; /* matrix bytes read: the loops add to it */
 } ht_cg_state;
 
 /* ---- The table ---- */

@@ -2,6 +2,8 @@
 #ifndef HT_BACKEND_CPU_CPU_H
 #define HT_BACKEND_CPU_CPU_H
 #include "backend/backend.h"
+#include "backend/cpu/isa.h"
+#include "backend/cpu/split.h"
 
 /* csr.c */
 void ht_cpu_csr_multiply(ht_context *ctx, const ht_csr_view *a, const double *x, double *y);

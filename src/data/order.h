@@ -1,0 +1,14 @@
+/* Orders of the nodes. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_DATA_ORDER_H
+#define HT_DATA_ORDER_H
+#include "data/split.h"
+
+/* Reverse Cuthill-McKee, every connected component from a node at its far end: order[new] = old. The pattern should be
+ * symmetric; any pattern gives a permutation. O(nonzeros), one thread, the same for the same graph. */
+ht_status ht_order_rcm(ht_context *ctx, const ht_node_graph *graph, int32_t *order);
+
+/* Reverse Cuthill-McKee where it clearly lowers what a product of the split storage reads, else the natural order.
+ * *order comes from ht_allocate, or is NULL for natural. */
+ht_status ht_order_auto(ht_context *ctx, const ht_node_graph *graph, int32_t **order);
+
+#endif

@@ -1,0 +1,240 @@
+/* Construction and destruction of the split storage. SPDX-License-Identifier: BSD-3-Clause */
+#include "data/split.h"
+#include <string.h>
+#include "data/split_internal.h"
+
+/* Sorting the rows by length pays from here: padding of eight-row slices over nonzeros, and stored bytes. */
+static const double worth_trying = 1.03, worth_sorting = 0.97;
+
+/* ---- order of the nodes ---- */
+
+static int64_t length_of(const ht_node_graph *g, int64_t old) { return g->start[old + 1] - g->start[old]; }
+
+/* Entries that slices of eight rows hold when every row is padded to the longest, over the entries there are. */
+static double padding(const ht_node_graph *g, const int32_t *order) {
+  int64_t padded = 0;
+  for (int64_t i = 0; i < g->nodes; i += HT_LANES) {
+    int64_t longest = 0;
+    for (int64_t k = i; k < i + HT_LANES && k < g->nodes; k++) {
+      int64_t length = length_of(g, ht_old_node(order, k));
+      if (length > longest) longest = length;
+    }
+    padded += longest * HT_LANES;
+  }
+  return g->start[g->nodes] > 0 ? (double)padded / (double)g->start[g->nodes] : 1;
+}
+
+/* Stable counting sort by length, longest first, inside blocks of tile_nodes. */
+static void sort_by_length(const ht_node_graph *g, const int32_t *order, int64_t tile_nodes, int32_t *sorted) {
+  enum { LONGEST = 1023 };
+  for (int64_t first = 0; first < g->nodes; first += tile_nodes) {
+    int64_t end = first + tile_nodes < g->nodes ? first + tile_nodes : g->nodes, place[LONGEST + 2] = {0};
+    for (int pass = 0; pass < 2; pass++) {
+      for (int64_t i = first; i < end; i++) {
+        int64_t old = ht_old_node(order, i), length = length_of(g, old), key = length < LONGEST ? LONGEST - length : 0;
+        if (pass == 0)
+          place[key + 1]++;
+        else
+          sorted[first + place[key]++] = (int32_t)old;
+      }
+      for (int64_t key = 0; pass == 0 && key <= LONGEST; key++) place[key + 1] += place[key];
+    }
+  }
+}
+
+/* The order asked for, with the rows of each tile sorted by length where that lowers the stored bytes. */
+static ht_status choose_order(ht_context *ctx, const ht_node_graph *g, const int32_t *order, int64_t tile_nodes, int32_t **chosen) {
+  ht_split_cost as_is, sorted_cost;
+  int32_t *sorted;
+  *chosen = NULL;
+  HT_TRY(ctx, ht_allocate(ctx, g->nodes, sizeof *sorted, &sorted));
+  ht_status status = HT_OK;
+  int sort = 0;
+  if (padding(g, order) > worth_trying) {
+    sort_by_length(g, order, tile_nodes, sorted);
+    HT_TRY_GOTO(ctx, status, ht_split_estimate(ctx, g, order, &as_is), fail);
+    HT_TRY_GOTO(ctx, status, ht_split_estimate(ctx, g, sorted, &sorted_cost), fail);
+    sort = sorted_cost.bytes < worth_sorting * as_is.bytes;
+  }
+  if (!sort && order) memcpy(sorted, order, (size_t)g->nodes * sizeof *sorted);
+  if (!sort && !order) goto fail; /* natural: nothing to keep */
+  *chosen = sorted;
+  return HT_OK;
+fail:
+  ht_release(ctx, sorted);
+  return status;
+}
+
+static ht_status set_order(ht_context *ctx, ht_split_owner *s, const ht_node_graph *g, const int32_t *order, int64_t tile_nodes) {
+  int block = g->block;
+  HT_TRY(ctx, choose_order(ctx, g, order, tile_nodes, &s->base.node_order));
+  if (!s->base.node_order) return HT_OK;
+  HT_TRY(ctx, ht_allocate(ctx, g->nodes, sizeof *s->inverse, &s->inverse));
+  for (int64_t i = 0; i < g->nodes; i++) s->inverse[s->base.node_order[i]] = (int32_t)i;
+  if (block == 1) {
+    s->base.order = s->base.node_order;
+    return HT_OK;
+  }
+  HT_TRY(ctx, ht_allocate(ctx, g->nodes * block, sizeof *s->base.order, &s->base.order));
+  for (int64_t i = 0; i < g->nodes * block; i++) s->base.order[i] = (int32_t)(s->base.node_order[i / block] * block + i % block);
+  return HT_OK;
+}
+
+/* ---- arrays ---- */
+
+/* Turn the tiles' counts into offsets; the tile past the last holds the totals. */
+static void sum_tiles(ht_split_owner *s) {
+  ht_split_view *view = &s->base.view;
+  ht_tile next = {0};
+  for (int64_t t = 0; t <= view->tiles; t++) {
+    ht_tile *tile = &s->tile[t];
+    int64_t index = tile->index;
+    tile->group = next.group;
+    tile->index = next.index;
+    tile->touch = next.touch;
+    tile->delta = next.delta;
+    tile->exception = next.exception;
+    next.group += tile->groups;
+    next.index += index;
+    next.touch += tile->touches;
+    next.delta += tile->rows;
+    next.exception += tile->groups * view->block * view->block * HT_LANES / 64; /* the most it may have */
+  }
+  view->groups = next.group;
+}
+
+static ht_status allocate_arrays(ht_context *ctx, ht_split_owner *s) {
+  ht_split_view *view = &s->base.view;
+  const ht_tile *end = &s->tile[view->tiles];
+  int64_t values = view->groups * view->block * view->block * HT_LANES;
+  HT_TRY(ctx, ht_allocate(ctx, end->index, sizeof *s->index, &s->index));
+  HT_TRY(ctx, ht_allocate(ctx, view->groups, sizeof *s->exponent, &s->exponent));
+  HT_TRY(ctx, ht_allocate(ctx, values, sizeof *s->head, &s->head));
+  HT_TRY(ctx, ht_allocate(ctx, values, sizeof *s->mid, &s->mid));
+  HT_TRY(ctx, ht_allocate(ctx, values, sizeof *s->tail, &s->tail));
+  HT_TRY(ctx, ht_allocate(ctx, end->exception, sizeof *s->exception, &s->exception));
+  HT_TRY(ctx, ht_allocate(ctx, end->touch, sizeof *s->touched, &s->touched));
+  HT_TRY(ctx, ht_allocate(ctx, end->delta, sizeof *s->delta16, &s->delta16));
+  HT_TRY(ctx, ht_allocate(ctx, view->padded, sizeof *s->scale_exponent, &s->scale_exponent));
+  for (int level = 0; level < HT_LEVEL_64; level++) HT_TRY(ctx, ht_allocate(ctx, view->blocks, sizeof(float), &s->column_error[level]));
+  view->slice = s->slice;
+  view->index = s->index;
+  view->exponent = s->exponent;
+  view->head = s->head;
+  view->mid = s->mid;
+  view->tail = s->tail;
+  view->exception = s->exception;
+  view->touched = s->touched;
+  for (int level = 0; level < HT_LEVEL_64; level++) view->column_error[level] = s->column_error[level];
+  return HT_OK;
+}
+
+/* Tiles and slices, with their counts. */
+static ht_status lay_out(ht_context *ctx, ht_split_owner *s, const ht_node_graph *g, int64_t tile_rows) {
+  ht_split_view *view = &s->base.view;
+  HT_TRY(ctx, ht_split_cut(ctx, s, g, tile_rows));
+  for (int64_t t = 0; t < view->tiles; t++) {
+    s->tile[t].slice = view->slices;
+    view->slices += s->tile[t].slices;
+  }
+  s->tile[view->tiles].slice = view->slices;
+  s->capacity = ht_place_capacity(g);
+  HT_TRY(ctx, ht_allocate(ctx, view->slices, sizeof *s->slice, &s->slice));
+  HT_TRY(ctx, ht_split_count(ctx, s, g));
+  sum_tiles(s);
+  return allocate_arrays(ctx, s);
+}
+
+static void count_bytes(ht_split_owner *s) {
+  const ht_split_view *view = &s->base.view;
+  int64_t exceptions = 0, inexact = 0;
+  for (int64_t t = 0; t < view->tiles; t++) {
+    exceptions += view->tile[t].exceptions;
+    inexact += view->tile[t].exact != HT_LEVEL_16 && view->tile[t].encoding != HT_RAW;
+  }
+  const ht_tile *end = &view->tile[view->tiles];
+  s->base.view.delta16 = inexact ? s->delta16 : NULL;
+  s->base.bytes = view->groups * (view->block * view->block * HT_LANES * 8 + 1) + end->index * 2 +
+                  view->slices * (int64_t)sizeof(ht_slice) + view->tiles * (int64_t)sizeof(ht_tile) + end->touch * 4 +
+                  exceptions * (int64_t)sizeof(ht_exception) + (inexact ? end->delta * 4 : 0) + view->blocks * 4 * HT_LEVEL_64 +
+                  (view->scale_exponent ? view->padded * 2 : 0);
+}
+
+static ht_status build(ht_context *ctx, ht_split_owner *s, const ht_csr_view *a, const ht_node_graph *g, const ht_split_options *options) {
+  int64_t tile_rows = ht_split_tile_rows(a, g->block, options->tile_rows);
+  s->base.view = (ht_split_view){.n = a->n, .padded = ht_split_padded(a->n, g->block), .block = g->block};
+  s->base.view.blocks = s->base.view.padded / HT_COLUMN_BLOCK;
+  HT_TRY(ctx, set_order(ctx, s, g, options->order, tile_rows / g->block));
+  HT_TRY(ctx, lay_out(ctx, s, g, tile_rows));
+  return ht_split_set_values(&s->base, a, g);
+}
+
+ht_status ht_split_create(ht_context *ctx, const ht_csr_view *a, const ht_node_graph *graph, const ht_split_options *options,
+                          ht_split **split) {
+  ht_split_owner *s;
+  *split = NULL;
+  HT_CHECK(ctx, a->n < INT32_MAX - 3 * HT_COLUMN_BLOCK, HT_UNSUPPORTED,
+           "the split storage holds up to 2147483454 unknowns, and there are %lld", (long long)a->n);
+  HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *s, &s));
+  s->base.ctx = ctx;
+  s->base.exactness_flags = options->exactness_flags;
+  ht_status status = build(ctx, s, a, graph, options);
+  if (status != HT_OK) {
+    ht_split_destroy(&s->base);
+    return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
+  }
+  *split = &s->base;
+  return HT_OK;
+}
+
+ht_status ht_split_set_values(ht_split *split, const ht_csr_view *a, const ht_node_graph *graph) {
+  ht_split_owner *s = (ht_split_owner *)split;
+  HT_TRY(split->ctx, ht_split_encode(s, a, graph));
+  count_bytes(s);
+  return HT_OK;
+}
+
+void ht_split_destroy(ht_split *split) {
+  if (!split) return;
+  ht_context *ctx = split->ctx;
+  ht_split_owner *s = (ht_split_owner *)split;
+  void *const owned[] = {s->tile,
+                         s->range,
+                         s->slice,
+                         s->index,
+                         s->exponent,
+                         s->head,
+                         s->mid,
+                         s->tail,
+                         s->exception,
+                         s->touched,
+                         s->delta16,
+                         s->scale_exponent,
+                         s->column_error[0],
+                         s->column_error[1],
+                         s->inverse,
+                         split->node_order};
+  for (size_t k = 0; k < sizeof owned / sizeof *owned; k++) ht_release(ctx, owned[k]);
+  if (split->order != split->node_order) ht_release(ctx, split->order);
+  ht_release(ctx, s);
+}
+
+/* ---- what others ask of a view ---- */
+
+int64_t ht_split_tile_bytes(const ht_split_view *view, const ht_tile *t, ht_level level) {
+  static const int64_t value_bytes[HT_LEVELS] = {2, 4, 8};
+  level = ht_tile_level(t, level);
+  return t->groups * (view->block * view->block * HT_LANES * value_bytes[level] + 1) + (t[1].index - t->index) * 2 +
+         t->slices * (int64_t)sizeof(ht_slice) + (level == HT_LEVEL_16 && view->delta16 ? t->rows * 4 : 0) +
+         (level == HT_LEVEL_64 ? t->exceptions * (int64_t)sizeof(ht_exception) : 0);
+}
+
+void ht_split_tile_levels(const ht_split_view *view, const uint8_t *block_level, uint8_t *tile_level) {
+  for (int64_t t = 0; t < view->tiles; t++) {
+    const ht_tile *tile = &view->tile[t];
+    int level = block_level ? HT_LEVEL_16 : HT_LEVEL_64;
+    for (int64_t k = tile->touch; block_level && k < tile->touch + tile->touches && level < HT_LEVEL_64; k++)
+      if (block_level[view->touched[k]] > level) level = block_level[view->touched[k]];
+    tile_level[t] = (uint8_t)ht_tile_level(tile, (ht_level)level);
+  }
+}

@@ -1,0 +1,78 @@
+/* The graph of a matrix by nodes of two or three unknowns. SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+#include "data/split.h"
+
+enum { SAMPLES = 64 };
+static const double most_fill = 1.05; /* entries of whole nodes over true nonzeros */
+
+/* Distinct columns / block of the node's rows, ascending, into out when not NULL. A merge of the rows. */
+static int64_t node_columns(const ht_csr_view *a, int block, int64_t node, int32_t *out) {
+  int64_t at[3], end[3], count = 0;
+  for (int i = 0; i < block; i++) {
+    at[i] = a->row_start[node * block + i];
+    end[i] = a->row_start[node * block + i + 1];
+  }
+  for (;;) {
+    int32_t least = INT32_MAX;
+    for (int i = 0; i < block; i++)
+      if (at[i] < end[i] && a->columns[at[i]] / block < least) least = a->columns[at[i]] / block;
+    if (least == INT32_MAX) return count;
+    for (int i = 0; i < block; i++)
+      while (at[i] < end[i] && a->columns[at[i]] / block == least) at[i]++;
+    if (out) out[count] = least;
+    count++;
+  }
+}
+
+/* A look at some nodes: most matrices show at once that they have no node blocks. */
+static int looks_blocked(const ht_csr_view *a, int block) {
+  int64_t nodes = a->n / block, step = nodes / SAMPLES + 1, entries = 0, filled = 0;
+  if (a->n % block != 0) return 0;
+  for (int64_t node = 0; node < nodes; node += step) {
+    entries += a->row_start[(node + 1) * block] - a->row_start[node * block];
+    filled += node_columns(a, block, node, NULL) * block * block;
+  }
+  return (double)filled <= most_fill * (double)entries;
+}
+
+/* Number of entries of each node into start[1..]; returns whether the whole nodes are nearly full. */
+static int count_columns(ht_context *ctx, const ht_csr_view *a, int block, int64_t nodes, int64_t *start) {
+  int threads = ctx->threads;
+  start[0] = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) if (a->nnz > 20000)
+  for (int64_t node = 0; node < nodes; node++) start[node + 1] = node_columns(a, block, node, NULL);
+  for (int64_t node = 0; node < nodes; node++) start[node + 1] += start[node];
+  return (double)(start[nodes] * block * block) <= most_fill * (double)a->nnz;
+}
+
+static ht_status build(ht_context *ctx, const ht_csr_view *a, int block, ht_node_graph *graph) {
+  int64_t nodes = a->n / block, *start;
+  int32_t *columns;
+  int threads = ctx->threads;
+  HT_TRY(ctx, ht_allocate(ctx, nodes + 1, sizeof *start, &start));
+  if (!count_columns(ctx, a, block, nodes, start)) {
+    ht_release(ctx, start);
+    return HT_OK;
+  }
+  ht_status status = ht_allocate(ctx, start[nodes], sizeof *columns, &columns);
+  if (status != HT_OK) {
+    ht_release(ctx, start);
+    return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
+  }
+#pragma omp parallel for schedule(static) num_threads(threads) if (a->nnz > 20000)
+  for (int64_t node = 0; node < nodes; node++) node_columns(a, block, node, columns + start[node]);
+  *graph = (ht_node_graph){block, nodes, start, columns, start, columns};
+  return HT_OK;
+}
+
+ht_status ht_node_graph_create(ht_context *ctx, const ht_csr_view *a, ht_node_graph *graph) {
+  *graph = (ht_node_graph){1, a->n, a->row_start, a->columns, NULL, NULL};
+  for (int block = 3; block > 1 && graph->block == 1; block--)
+    if (a->nnz > 0 && looks_blocked(a, block)) HT_TRY(ctx, build(ctx, a, block, graph));
+  return HT_OK;
+}
+
+void ht_node_graph_release(ht_context *ctx, ht_node_graph *graph) {
+  ht_release(ctx, graph->own_start);
+  ht_release(ctx, graph->own_columns);
+}

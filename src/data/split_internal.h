@@ -1,0 +1,53 @@
+/* Inside of the split storage's construction. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_DATA_SPLIT_INTERNAL_H
+#define HT_DATA_SPLIT_INTERNAL_H
+#include "data/split_place.h"
+
+/* The columns (in nodes) a tile covers, beside its ht_tile. */
+typedef struct ht_tile_range {
+  int32_t low, high;
+} ht_tile_range;
+
+/* Everything the view points to, and what an update needs. */
+typedef struct ht_split_owner {
+  ht_split base;
+  ht_tile *tile;
+  ht_tile_range *range;
+  ht_slice *slice;
+  uint16_t *index;
+  uint8_t *exponent;
+  int16_t *head, *mid;
+  int32_t *tail;
+  ht_exception *exception;
+  int32_t *touched;
+  float *delta16, *column_error[HT_LEVEL_64];
+  int16_t *scale_exponent;
+  int32_t *inverse; /* of node_order */
+  int64_t capacity; /* of a placement */
+} ht_split_owner;
+
+static inline int64_t ht_split_padded(int64_t n, int block) {
+  int64_t unit = block == 3 ? 3 * HT_COLUMN_BLOCK : HT_COLUMN_BLOCK; /* whole column blocks and whole slices */
+  return (n + unit - 1) / unit * unit;
+}
+
+static inline ht_place_frame ht_split_frame(const ht_split_owner *s, const ht_node_graph *graph, const ht_tile_range *range) {
+  return (ht_place_frame){graph, s->base.node_order, s->inverse, s->base.view.padded / s->base.view.block, range->low, range->high};
+}
+
+/* One past the last unknown that a tile may read: a run goes up to HT_LANES - 1 nodes beyond its last entry. */
+static inline int64_t ht_split_reach(const ht_split_view *view, const ht_tile_range *range) {
+  int64_t end = ((int64_t)range->high + HT_LANES - 1) * view->block;
+  return end < view->padded ? end : view->padded;
+}
+
+/* split_layout.c: rows a tile when the caller does not say; tiles with their rows, windows and ranges (as many as are counted
+ * first, out NULL); slices and counts of each tile, placing every slice once. */
+int64_t ht_split_tile_rows(const ht_csr_view *a, int block, int64_t asked);
+ht_status ht_split_cut(ht_context *ctx, ht_split_owner *s, const ht_node_graph *graph, int64_t tile_rows);
+ht_status ht_split_count(ht_context *ctx, ht_split_owner *s, const ht_node_graph *graph);
+
+/* split_encode.c */
+ht_status ht_split_encode(ht_split_owner *s, const ht_csr_view *a, const ht_node_graph *graph);
+
+#endif

@@ -1,0 +1,164 @@
+/* Where the tiles lie: row blocks, column windows, slices and counts. SPDX-License-Identifier: BSD-3-Clause */
+#include <omp.h>
+#include <string.h>
+#include "data/split_internal.h"
+
+enum { TILE_NONZEROS = 40000, LEAST_ROWS = 512, MOST_ROWS = 4096, LEAST_TILES = 32 };
+
+int64_t ht_split_tile_rows(const ht_csr_view *a, int block, int64_t asked) {
+  int64_t unit = ht_split_padded(1, block), rows = asked;
+  if (rows == 0) {
+    rows = a->nnz > 0 ? TILE_NONZEROS * a->n / a->nnz : MOST_ROWS;
+    rows = rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
+    if (rows > a->n / LEAST_TILES) rows = a->n / LEAST_TILES; /* small matrices: some tiles for every thread */
+  }
+  return rows < unit ? unit : rows / unit * unit;
+}
+
+/* Columns that the nodes [node, node + count) read. The graph's rows are ascending, so natural order needs only their ends. */
+static ht_tile_range span(const ht_node_graph *g, const int32_t *order, const int32_t *inverse, int64_t node, int64_t count) {
+  ht_tile_range r = {INT32_MAX, 0};
+  for (int64_t i = node; i < node + count && i < g->nodes; i++) {
+    int64_t old = ht_old_node(order, i), begin = g->start[old], end = g->start[old + 1];
+    for (int64_t k = begin; k < end; k += inverse || end - 1 - k < 2 ? 1 : end - 1 - k) {
+      int32_t c = inverse ? inverse[g->columns[k]] : g->columns[k];
+      if (c < r.low) r.low = c;
+      if (c >= r.high) r.high = c + 1;
+    }
+  }
+  if (r.low > r.high) r.low = 0;
+  return r;
+}
+
+static ht_tile_range join(ht_tile_range a, ht_tile_range b) {
+  if (a.high == 0) return b;
+  if (b.high == 0) return a;
+  return (ht_tile_range){a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+}
+
+typedef struct cutter {
+  ht_split_owner *s;
+  const ht_node_graph *graph;
+  int64_t unit_nodes;  /* smallest tile */
+  ht_tile_range *unit; /* span of each smallest tile */
+  uint64_t *reached;   /* bit map of groups of HT_COLUMN_BLOCK nodes */
+  int64_t tiles;
+} cutter;
+
+static int fits(ht_tile_range r) { return (int64_t)r.high - r.low <= HT_WINDOW; }
+
+static void add_tile(cutter *c, int64_t unit, int64_t units, ht_tile_range range, int accumulate) {
+  ht_split_owner *s = c->s;
+  if (s->tile) {
+    int64_t rows = units * c->unit_nodes * c->graph->block, row = unit * c->unit_nodes * c->graph->block;
+    s->range[c->tiles] = range;
+    s->tile[c->tiles] = (ht_tile){.row = row,
+                                  .rows = rows,
+                                  .window = range.low < HT_LANES ? 0 : range.low - (HT_LANES - 1),
+                                  .slices = rows / (HT_LANES * c->graph->block),
+                                  .accumulate = (uint8_t)accumulate};
+  }
+  c->tiles++;
+}
+
+/* Row blocks too wide for one window: mark what they read, and cover it from the left with windows. */
+static void add_windows(cutter *c, int64_t unit, int64_t units, ht_tile_range range) {
+  const ht_split_owner *s = c->s;
+  int64_t first = range.low / HT_COLUMN_BLOCK, last = (range.high - 1) / HT_COLUMN_BLOCK;
+  memset(c->reached + first / 64, 0, (size_t)(last / 64 - first / 64 + 1) * sizeof *c->reached);
+  for (int64_t i = unit * c->unit_nodes; i < (unit + units) * c->unit_nodes && i < c->graph->nodes; i++) {
+    int64_t old = ht_old_node(s->base.node_order, i);
+    for (int64_t k = c->graph->start[old]; k < c->graph->start[old + 1]; k++) {
+      int32_t column = s->inverse ? s->inverse[c->graph->columns[k]] : c->graph->columns[k];
+      c->reached[column / HT_COLUMN_BLOCK / 64] |= 1ull << (column / HT_COLUMN_BLOCK % 64);
+    }
+  }
+  int accumulate = 0;
+  for (int64_t b = first; b <= last; b++) {
+    if (!(c->reached[b / 64] >> (b % 64) & 1)) continue;
+    int64_t end = b + HT_WINDOW / HT_COLUMN_BLOCK, high = end * HT_COLUMN_BLOCK < range.high ? end * HT_COLUMN_BLOCK : range.high;
+    add_tile(c, unit, units, (ht_tile_range){(int32_t)(b * HT_COLUMN_BLOCK), (int32_t)high}, accumulate);
+    accumulate = 1;
+    b = end - 1;
+  }
+}
+
+/* Halve a row block while that brings it into one window; where even the smallest tile is too wide, keep the rows together. */
+static void cut(cutter *c, int64_t unit, int64_t units) {
+  ht_tile_range all = c->unit[unit];
+  for (int64_t u = unit + 1; u < unit + units; u++) all = join(all, c->unit[u]);
+  if (fits(all)) {
+    add_tile(c, unit, units, all, 0);
+  } else if (units > 1 && fits(c->unit[unit]) && fits(c->unit[unit + units - 1])) {
+    cut(c, unit, units / 2);
+    cut(c, unit + units / 2, units - units / 2);
+  } else {
+    add_windows(c, unit, units, all);
+  }
+}
+
+static void cut_all(cutter *c, int64_t tile_units, int64_t units) {
+  c->tiles = 0;
+  for (int64_t u = 0; u < units; u += tile_units) cut(c, u, units - u < tile_units ? units - u : tile_units);
+}
+
+static ht_status cut_with(ht_context *ctx, cutter *c, int64_t tile_rows) {
+  ht_split_owner *s = c->s;
+  int64_t unit_rows = c->unit_nodes * c->graph->block, units = s->base.view.padded / unit_rows;
+  int threads = ctx->threads;
+#pragma omp parallel for schedule(static) num_threads(threads) if (units > 64)
+  for (int64_t u = 0; u < units; u++) c->unit[u] = span(c->graph, s->base.node_order, s->inverse, u * c->unit_nodes, c->unit_nodes);
+  cut_all(c, tile_rows / unit_rows, units);
+  HT_TRY(ctx, ht_allocate(ctx, c->tiles, sizeof *s->range, &s->range));
+  HT_TRY(ctx, ht_allocate_zeroed(ctx, c->tiles + 1, sizeof *s->tile, &s->tile));
+  cut_all(c, tile_rows / unit_rows, units);
+  s->base.view.tiles = c->tiles;
+  s->base.view.tile = s->tile;
+  return HT_OK;
+}
+
+ht_status ht_split_cut(ht_context *ctx, ht_split_owner *s, const ht_node_graph *graph, int64_t tile_rows) {
+  int block = graph->block;
+  cutter c = {.s = s, .graph = graph, .unit_nodes = ht_split_padded(1, block) / block};
+  ht_status status;
+  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, s->base.view.padded / block / c.unit_nodes, sizeof *c.unit, &c.unit), done);
+  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, graph->nodes / (HT_COLUMN_BLOCK * 64) + 1, sizeof *c.reached, &c.reached), done);
+  HT_TRY_GOTO(ctx, status, cut_with(ctx, &c, tile_rows), done);
+done:
+  ht_release(ctx, c.unit);
+  ht_release(ctx, c.reached);
+  return status;
+}
+
+/* Slices and counts of one tile; `seen` is a bit map of column blocks, left cleared. */
+static void count_tile(const ht_split_owner *s, const ht_node_graph *graph, int64_t tile, ht_place *place, uint64_t *seen) {
+  ht_tile *t = &s->tile[tile];
+  ht_place_frame frame = ht_split_frame(s, graph, &s->range[tile]);
+  for (int64_t k = 0; k < t->slices; k++) {
+    ht_place_slice(place, &frame, t->row / graph->block + k * HT_LANES);
+    ht_place_mark(place, graph->block, seen);
+    s->slice[t->slice + k] = (ht_slice){(uint16_t)place->runs, (uint16_t)place->gathers};
+    t->groups += place->runs + place->gathers;
+    t->index += place->runs + HT_LANES * place->gathers; /* a length until the tiles are summed */
+  }
+  t->touches = ht_place_list_marks(seen, t->window * graph->block, ht_split_reach(&s->base.view, &s->range[tile]), NULL);
+}
+
+ht_status ht_split_count(ht_context *ctx, ht_split_owner *s, const ht_node_graph *graph) {
+  int threads = ctx->threads;
+  int64_t words = s->base.view.padded / HT_COLUMN_BLOCK / 64 + 1;
+  ht_place *place;
+  uint64_t *seen = NULL;
+  ht_status status;
+  HT_TRY(ctx, ht_allocate_zeroed(ctx, threads, sizeof *place, &place));
+  HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, threads * words, sizeof *seen, &seen), done);
+  for (int k = 0; k < threads; k++) HT_TRY_GOTO(ctx, status, ht_place_create(ctx, s->capacity, &place[k]), done);
+  int64_t tiles = s->base.view.tiles;
+#pragma omp parallel for schedule(static) num_threads(threads) if (tiles > 1)
+  for (int64_t t = 0; t < tiles; t++) count_tile(s, graph, t, &place[omp_get_thread_num()], seen + omp_get_thread_num() * words);
+done:
+  for (int k = 0; k < threads; k++) ht_place_release(ctx, &place[k]);
+  ht_release(ctx, place);
+  ht_release(ctx, seen);
+  return status;
+}
