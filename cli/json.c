@@ -1,34 +1,16 @@
-/* JSON for machines. Texts from the command line may hold any bytes: what is not UTF-8 becomes U+FFFD, so that the object
- * always parses. SPDX-License-Identifier: BSD-3-Clause */
+/* JSON for machines. SPDX-License-Identifier: BSD-3-Clause */
 #include "json.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include "base/fields.h"
 
-/* Bytes of the well-formed UTF-8 sequence at s, or 0. */
-static int utf8_length(const unsigned char *s) {
-  int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
-  for (int i = 1; i < n; i++)
-    if ((s[i] & 0xc0) != 0x80) return 0;
-  if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0))) return 0; /* overlong, surrogates */
-  if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90))) return 0;
-  return n;
-}
-
-static void quote(FILE *file, const char *text) {
-  fputc('"', file);
-  for (const unsigned char *s = (const unsigned char *)text; *s;) {
-    int n = utf8_length(s);
-    if (*s == '"' || *s == '\\')
-      fprintf(file, "\\%c", *s);
-    else if (*s < 0x20 || *s == 0x7f)
-      fprintf(file, "\\u%04x", *s);
-    else if (n)
-      fwrite(s, 1, (size_t)n, file);
-    else
-      fputs("\\ufffd", file);
-    s += n ? n : 1;
-  }
-  fputc('"', file);
+static void quote(FILE *file, const char *string) {
+  size_t size = ht_json_string(string, NULL, 0) + 1;
+  char *text = malloc(size);
+  if (text) ht_json_string(string, text, size);
+  fputs(text ? text : "null", file);
+  free(text);
 }
 
 static void member(cli_json *json, const char *key) {

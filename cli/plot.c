@@ -37,7 +37,7 @@ static void draw_column(char canvas[HEIGHT][WIDTH + 1], int column, const double
   for (int row = top; row <= bottom; row++) canvas[row][column] = '*';
 }
 
-void plot_convergence(FILE *file, const double *history, int64_t count, double tolerance) {
+void plot_convergence(FILE *file, const double *history, int64_t count, double tolerance, const char *note) {
   char canvas[HEIGHT][WIDTH + 1];
   double low, high;
   if (count < 3 || !find_range(history, count, tolerance, &low, &high)) return;
@@ -57,6 +57,6 @@ void plot_convergence(FILE *file, const double *history, int64_t count, double t
     if (row == HEIGHT - 1) snprintf(label, sizeof label, "1e%+03.0f", low);
     size_t used = strlen(canvas[row]);
     while (used && canvas[row][used - 1] == ' ') canvas[row][--used] = 0;
-    line(file, row ? NULL : "convergence", "%5s |%s%s", label, canvas[row], row == goal ? " tolerance" : "");
+    line(file, row ? NULL : "convergence", "%5s |%s%s%s", label, canvas[row], row == goal ? " tolerance" : "", row ? "" : note);
   }
 }

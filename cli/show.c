@@ -73,7 +73,7 @@ void show_solve(FILE *file, const cli_problem *problem, const ht_report *report,
     show_method(file, report);
     show_work(file, report);
     show_quality(file, report);
-    plot_convergence(file, history, history_count, report->tolerance);
+    plot_convergence(file, history, history_count, report->tolerance, problem->columns > 1 ? " (last right side)" : "");
   }
   show_verdict(verdict, sizeof verdict, report);
   line(file, "verdict", "%s", verdict);

@@ -65,7 +65,7 @@ void solve_write_options(cli_json *json, const ht_options *options) {
 }
 
 void solve_write_report(cli_json *json, const ht_report *report) {
-  char object[16384]; /* the longest report: each text at its full length, escaped */
+  char object[24576]; /* the longest report: each text at its full length, escaped */
   ht_report_json(report, object, sizeof object);
   json_members(json, object);
 }
@@ -88,23 +88,19 @@ static int write_report(ht_context *ctx, const char *path, const cli_problem *pr
   return output_close(ctx, &output);
 }
 
-/* An unsymmetric matrix is bad input: there is no iterate. Everything else that is not "converged" is "not solved". */
-static int exit_status(ht_outcome outcome) {
-  return outcome == HT_CONVERGED ? CLI_SOLVED : outcome == HT_NOT_SYMMETRIC ? CLI_BAD : CLI_NOT_SOLVED;
-}
-
 /* Is there an iterate worth a file? A system refused before the first iteration has none. */
 static int has_iterate(const cli_problem *p, const ht_report *report) {
-  if (report->outcome == HT_NOT_SYMMETRIC || (report->outcome != HT_CONVERGED && report->iterations < 1)) return 0;
+  if (report->outcome != HT_CONVERGED && report->iterations < 1) return 0;
   for (int64_t i = 0; i < p->n * p->columns; i++)
     if (!isfinite(p->x[i])) return 0;
   return 1;
 }
 
-/* Files first, the screen last: a reader that closes the pipe early loses no file. */
+/* Files first, the screen last: a reader that closes the pipe early loses no file.
+ */
 static int write_results(ht_context *ctx, const cli_args *args, const cli_problem *problem, const ht_options *options,
                          const ht_solver *solver, const ht_report *report) {
-  int outcome = exit_status(report->outcome), json = args_value(args, "--json") != NULL;
+  int json = args_value(args, "--json") != NULL;
   const char *x = args_value(args, "-o"), *history_path = args_value(args, "--history"), *report_path = args_value(args, "--report");
   ht_context_clear_stop(ctx); /* what an interrupted solve leaves is still written */
   if (x && has_iterate(problem, report)) {
@@ -121,12 +117,13 @@ static int write_results(ht_context *ctx, const cli_args *args, const cli_proble
     show_solve(stdout, problem, report, history, count);
   }
   if (output_flush_standard()) return CLI_BAD;
-  if (outcome != CLI_SOLVED && (!screen || outcome == CLI_BAD)) {
+  if (report->outcome == HT_CONVERGED) return CLI_SOLVED;
+  if (!screen) { /* the verdict is on the screen, or here */
     char verdict[600];
     show_verdict(verdict, sizeof verdict, report);
     cli_bad("%s", verdict);
   }
-  return outcome;
+  return CLI_NOT_SOLVED;
 }
 
 static int solve_problem(ht_context *ctx, const cli_args *args, const ht_options *options, cli_problem *problem) {

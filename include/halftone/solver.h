@@ -31,6 +31,7 @@ typedef struct ht_policy_view {
   const double *direction_norm2;           /* sum of p_j^2 a block */
   const double *direction_max;             /* max |p_j| a block */
   const float *error_f32, *error_16;       /* largest column 2-norm, in the block, of the storage error at that level */
+  double measured_f32, measured_16;        /* ||(A - A_level) p|| measured for the current p; NaN where it is not known */
 } ht_policy_view;
 typedef int (*ht_policy_fn)(void *user, const ht_policy_view *view, uint8_t *precision);
 

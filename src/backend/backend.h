@@ -152,7 +152,8 @@ typedef struct ht_cg_state {
   double *history, *alphas, *betas;
   /* filled when the run ends with HT_CG_DECIDE: of the current p, a column block each */
   double *block_norm2, *block_max;
-  double bytes_level[HT_LEVELS]; /* matrix bytes read, added to */
+  double error2[HT_LEVEL_64];    /* ||(A - A_level) p||^2 in the caller's scale, measured on some tiles; NaN where unknown */
+  double bytes_level[HT_LEVELS]; /* matrix bytes read: the loops add to it */
 } ht_cg_state;
 
 /* ---- The table ---- */

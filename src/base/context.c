@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MOST_THREADS = 4096 };
@@ -82,6 +83,12 @@ const char *ht_context_trail(const ht_context *ctx) { return ctx->trail; }
 void ht_context_clear_error(ht_context *ctx) {
   ctx->status = HT_OK;
   ctx->error[0] = ctx->trail[0] = 0;
+}
+
+double ht_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 void ht_context_request_stop(ht_context *ctx) { atomic_store_explicit(&ctx->stop, 1, memory_order_relaxed); }

@@ -27,6 +27,7 @@ ht_status ht_fail(ht_context *ctx, ht_status status, const char *function, const
 /* Add a frame to the trail and pass the status on. */
 ht_status ht_trace(ht_context *ctx, ht_status status, const char *function, const char *file, int line);
 void ht_log(ht_context *ctx, ht_log_level level, const char *format, ...) HT_PRINTF(3, 4);
+double ht_seconds(void); /* monotonic clock; for reports and for choices that do not change results */
 static inline int ht_stop_requested(ht_context *ctx) { return atomic_load_explicit(&ctx->stop, memory_order_relaxed); }
 
 /* HT_FAIL and HT_TRY return the status itself, not the call's value, so that the static analyser sees that it is not HT_OK. */

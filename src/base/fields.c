@@ -65,6 +65,13 @@ static void put_string(buffer *b, const char *text) {
   put(b, '"');
 }
 
+size_t ht_json_string(const char *string, char *text, size_t size) {
+  buffer b = {text, size, 0};
+  put_string(&b, string);
+  if (size) text[b.used < size ? b.used : size - 1] = 0;
+  return b.used;
+}
+
 static void put_value(buffer *b, const void *record, const ht_report_info *info) {
   const void *field = (const char *)record + info->offset;
   char number[40];

@@ -24,6 +24,11 @@ struct ht_ic0 {
   double *work;          /* n */
   double first_shift, shift;
   int breakdowns;
+  struct { /* which way of solving is faster, see ht_ic0_solve */
+    int64_t solves, next, interval;
+    double serial_s;
+    int share;
+  } trial;
 };
 
 static int threads_for(const ht_ic0 *f) { return f->ctx->threads < f->levels.useful_threads ? f->ctx->threads : f->levels.useful_threads; }
@@ -118,27 +123,32 @@ static double least_pivot(const ht_ic0 *f, int64_t k, double shift) {
   return (double)(f->lower.start[k + 1] - f->lower.start[k] + 1) * 0x1p-53 * (1 + shift);
 }
 
-/* 1 when a pivot broke down. Threads beyond the first only look at the flag: any breakdown ends the attempt. */
-static int factorise(ht_ic0 *f, const ht_matrix *a, double shift, double *rows, int threads) {
-  atomic_int broken = 0;
-#pragma omp parallel num_threads(threads) if (threads > 1)
-  for (int64_t s = 0; s < f->levels.stages; s++) {
-    int64_t begin = f->levels.stage_begin[s], end = f->levels.stage_begin[s + 1];
-    int pieces = f->levels.wide[s] ? threads : 1;
-#pragma omp for schedule(static)
-    for (int t = 0; t < pieces; t++) {
-      int64_t k, last;
-      ht_levels_piece(f->lower.start, begin, end, t, pieces, &k, &last);
-      for (; k < last && !atomic_load_explicit(&broken, memory_order_relaxed); k++) {
-        double pivot = factor_row(f, a, k, shift, rows + t * f->n);
-        if (pivot > least_pivot(f, k, shift))
-          f->inverse[k] = 1 / sqrt(pivot);
-        else
-          atomic_store_explicit(&broken, 1, memory_order_relaxed);
-      }
-    }
+typedef struct {
+  ht_ic0 *factor;
+  const ht_matrix *matrix;
+  double shift;
+  double *rows; /* n zeros a thread */
+  atomic_int broken;
+} attempt;
+
+/* Any breakdown ends the attempt. */
+static void factor_rows(void *user, int piece, int64_t first, int64_t last) {
+  attempt *t = user;
+  ht_ic0 *f = t->factor;
+  for (int64_t k = first; k < last && !atomic_load_explicit(&t->broken, memory_order_relaxed); k++) {
+    double pivot = factor_row(f, t->matrix, k, t->shift, t->rows + piece * f->n);
+    if (pivot > least_pivot(f, k, t->shift))
+      f->inverse[k] = 1 / sqrt(pivot);
+    else
+      atomic_store_explicit(&t->broken, 1, memory_order_relaxed);
   }
-  return atomic_load(&broken);
+}
+
+/* 1 when a pivot broke down. */
+static int factorise(ht_ic0 *f, const ht_matrix *a, double shift, double *rows, int threads) {
+  attempt t = {.factor = f, .matrix = a, .shift = shift, .rows = rows};
+  ht_levels_forward(&f->levels, f->lower.start, threads, factor_rows, &t);
+  return atomic_load(&t.broken);
 }
 
 /* Fill scale, and the largest sum of a row of the scaled matrix. */
@@ -249,32 +259,45 @@ static inline double minus_row(const triangle *t, int64_t k, double sum, const d
   return sum;
 }
 
-void ht_ic0_solve(ht_ic0 *f, const double *r, double *z) {
-  int threads = threads_for(f);
-  const ht_levels *l = &f->levels;
-  double *y = f->work;
-#pragma omp parallel num_threads(threads) if (threads > 1)
-  {
-    for (int64_t s = 0; s < l->stages; s++) {
-      int pieces = l->wide[s] ? threads : 1;
-#pragma omp for schedule(static)
-      for (int t = 0; t < pieces; t++) {
-        int64_t k, last;
-        ht_levels_piece(f->lower.start, l->stage_begin[s], l->stage_begin[s + 1], t, pieces, &k, &last);
-        for (; k < last; k++) y[k] = minus_row(&f->lower, k, f->scale[k] * r[l->order[k]], y) * f->inverse[k];
-      }
-    }
-    for (int64_t s = l->stages - 1; s >= 0; s--) {
-      int pieces = l->wide[s] ? threads : 1;
-#pragma omp for schedule(static)
-      for (int t = 0; t < pieces; t++) {
-        int64_t first, k;
-        ht_levels_piece(f->upper.start, l->stage_begin[s], l->stage_begin[s + 1], t, pieces, &first, &k);
-        while (k-- > first) {
-          y[k] = minus_row(&f->upper, k, y[k], y) * f->inverse[k];
-          z[l->order[k]] = f->scale[k] * y[k];
-        }
-      }
-    }
+typedef struct {
+  const ht_ic0 *factor;
+  const double *r;
+  double *y, *z;
+} solve;
+
+static void forward_rows(void *user, int piece, int64_t first, int64_t last) {
+  (void)piece;
+  const solve *s = user;
+  const ht_ic0 *f = s->factor;
+  for (int64_t k = first; k < last; k++) s->y[k] = minus_row(&f->lower, k, f->scale[k] * s->r[f->levels.order[k]], s->y) * f->inverse[k];
+}
+
+static void backward_rows(void *user, int piece, int64_t first, int64_t last) {
+  (void)piece;
+  const solve *s = user;
+  const ht_ic0 *f = s->factor;
+  for (int64_t k = last - 1; k >= first; k--) {
+    s->y[k] = minus_row(&f->upper, k, s->y[k], s->y) * f->inverse[k];
+    s->z[f->levels.order[k]] = f->scale[k] * s->y[k];
   }
+}
+
+/* Sharing the level sets pays on an idle machine; on a busy one every set waits for a thread that has no core, and the
+ * solve takes many times as long. So both ways are timed, one after the other, and again ever more rarely. The bits are the
+ * same either way. */
+void ht_ic0_solve(ht_ic0 *f, const double *r, double *z) {
+  enum { FIRST_INTERVAL = 16, MOST_INTERVAL = 4096 };
+  int most = threads_for(f);
+  int64_t turn = f->trial.solves++ - f->trial.next;
+  int threads = turn == 1 || (turn != 0 && f->trial.share) ? most : 1;
+  double begin = turn >= 0 ? ht_seconds() : 0;
+  solve s = {f, r, f->work, z};
+  ht_levels_forward(&f->levels, f->lower.start, threads, forward_rows, &s);
+  ht_levels_backward(&f->levels, f->upper.start, threads, backward_rows, &s);
+  if (turn == 0) f->trial.serial_s = ht_seconds() - begin;
+  if (turn != 1) return;
+  int64_t interval = f->trial.interval ? 2 * f->trial.interval : FIRST_INTERVAL;
+  f->trial.share = most > 1 && ht_seconds() - begin < f->trial.serial_s;
+  f->trial.interval = interval < MOST_INTERVAL ? interval : MOST_INTERVAL;
+  f->trial.next = f->trial.solves + f->trial.interval;
 }

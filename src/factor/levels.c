@@ -1,5 +1,7 @@
 /* Level sets of a lower triangle. SPDX-License-Identifier: BSD-3-Clause */
 #include "factor/levels.h"
+#include <omp.h>
+#include "base/barrier.h"
 
 /* A set is shared from this many entries on: some 5 us of work, against the microsecond a barrier takes. */
 enum { WIDE_FROM = 4096, ENTRIES_A_THREAD = 2048 };
@@ -102,8 +104,35 @@ static int64_t row_at(const int64_t *row_start, int64_t begin, int64_t end, int6
   return low;
 }
 
-void ht_levels_piece(const int64_t *row_start, int64_t begin, int64_t end, int piece, int pieces, int64_t *first, int64_t *last) {
-  int64_t work = row_start[end] - row_start[begin] + end - begin;
-  *first = piece ? row_at(row_start, begin, end, work / pieces * piece) : begin;
-  *last = piece + 1 < pieces ? row_at(row_start, begin, end, work / pieces * (piece + 1)) : end;
+/* One piece of a stage, of as many as there are threads where the stage is wide. */
+static void run_piece(const ht_levels *l, const int64_t *row_start, int64_t stage, int piece, int threads, ht_levels_fn fn, void *user) {
+  int64_t begin = l->stage_begin[stage], end = l->stage_begin[stage + 1];
+  int pieces = l->wide[stage] ? threads : 1;
+  if (piece >= pieces) return;
+  int64_t share = (row_start[end] - row_start[begin] + end - begin) / pieces;
+  int64_t first = piece ? row_at(row_start, begin, end, share * piece) : begin;
+  int64_t last = piece + 1 < pieces ? row_at(row_start, begin, end, share * (piece + 1)) : end;
+  fn(user, piece, first, last);
+}
+
+/* The pieces do not depend on the team that the system grants: a smaller team takes several each. */
+static void run(const ht_levels *l, const int64_t *row_start, int threads, int backward, ht_levels_fn fn, void *user) {
+  ht_barrier barrier = {0};
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    int team = omp_get_num_threads(), self = omp_get_thread_num();
+    for (int64_t s = 0; s < l->stages; s++) {
+      for (int piece = self; piece < threads; piece += team)
+        run_piece(l, row_start, backward ? l->stages - 1 - s : s, piece, threads, fn, user);
+      ht_barrier_wait(&barrier, team);
+    }
+  }
+}
+
+void ht_levels_forward(const ht_levels *levels, const int64_t *row_start, int threads, ht_levels_fn fn, void *user) {
+  run(levels, row_start, threads, 0, fn, user);
+}
+
+void ht_levels_backward(const ht_levels *levels, const int64_t *row_start, int threads, ht_levels_fn fn, void *user) {
+  run(levels, row_start, threads, 1, fn, user);
 }

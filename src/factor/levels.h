@@ -20,7 +20,10 @@ typedef struct ht_levels {
 ht_status ht_levels_create(ht_context *ctx, int64_t n, const int64_t *row_start, const int32_t *columns, ht_levels *levels);
 void ht_levels_destroy(ht_context *ctx, ht_levels *levels);
 
-/* Rows begin..end-1 of piece `piece` of `pieces` of a range of rows, cut so that each piece has as many entries. */
-void ht_levels_piece(const int64_t *row_start, int64_t begin, int64_t end, int piece, int pieces, int64_t *first, int64_t *last);
+/* Call fn for all rows, set by set, each set cut into pieces of as many entries (row_start, in the new numbering) that
+ * threads take side by side. Backwards the sets come in opposite order, and fn must take its rows from last-1 down. */
+typedef void (*ht_levels_fn)(void *user, int piece, int64_t first, int64_t last);
+void ht_levels_forward(const ht_levels *levels, const int64_t *row_start, int threads, ht_levels_fn fn, void *user);
+void ht_levels_backward(const ht_levels *levels, const int64_t *row_start, int threads, ht_levels_fn fn, void *user);
 
 #endif

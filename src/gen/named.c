@@ -271,9 +271,8 @@ const ht_gen_kind ht_gen_trefethen = {
     .name = "trefethen",
     .summary = "Trefethen's primes: SuiteSparse's Trefethen_20000 and its smaller ones",
     .formula = "a_ii = the i-th prime (2, 3, 5, ...), a_ij = 1 where |i - j| is 1, 2, 4, 8, ..., else 0.",
-    .spd =
-        "Below row 2 log2(n) or so the primes outgrow the row sums; the smallest eigenvalue is 1.12 for every n from 150 up (it tends to "
-        "a limit), as computed for n up to 20,000 in the collection. The test factors small ones.",
+    .spd = "Row i is strictly dominant once its prime exceeds its 2 log2(n) or so ones: all but the first dozen rows. For the whole it is "
+           "computed, not proved: the smallest eigenvalue is 1.12 for n = 150 and for n = 20,000 (SuiteSparse).",
     HT_GEN_ROWS(trefethen_rows),
     .fields = sizeof(trefethen_parameters),
     .generate = make_trefethen};

@@ -42,11 +42,14 @@ static inline const char *parse_index(const char *p, int64_t limit, int32_t *ind
 /* One line of numbers into entry k; NULL when it is not as it should be. Returns the byte behind the line end. */
 static inline const char *parse_line(const char *p, const ht_mtx_header *h, const ht_mtx_entries *e, int64_t k) {
   if (h->coordinate) {
-    p = parse_index(p, h->rows, &e->rows[k]);
+    int32_t row, column;
+    p = parse_index(p, h->rows, &row);
     if (!p) return NULL;
     if (*p != ' ' && *p != '\t') return NULL;
-    p = parse_index(p, h->columns, &e->columns[k]);
+    p = parse_index(p, h->columns, &column);
     if (!p) return NULL;
+    e->rows[k] = row;
+    e->columns[k] = column;
   }
   if (h->field == HT_MTX_PATTERN) {
     e->values[k] = 1;

@@ -1,13 +1,6 @@
 /* The certificate. SPDX-License-Identifier: BSD-3-Clause */
 #include "solver/certificate.h"
 #include <math.h>
-#include <time.h>
-
-double ht_seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 double ht_norm_inf(int64_t n, const double *x) {
   double largest = 0;

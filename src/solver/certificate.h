@@ -21,6 +21,5 @@ double ht_backward_error(const ht_certifier *c, const double *x, const double *b
 /* The 2-norm, without overflow or underflow for any finite values. */
 double ht_norm2(ht_context *ctx, const ht_backend *backend, int64_t n, const double *x);
 double ht_norm_inf(int64_t n, const double *x);
-double ht_seconds(void); /* monotonic clock */
 
 #endif

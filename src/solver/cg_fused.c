@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/convert.h"
+#include "data/split.h"
 #include "solver/loop.h"
 
 static inline int64_t caller_index(const ht_loop *loop, int64_t i) { return loop->op->order ? loop->op->order[i] : i; }
@@ -33,25 +34,26 @@ static void get_iterate(const ht_loop *loop, double *x) { move_out(loop, loop->s
 static void set_residual(ht_loop *loop, const double *r) { move_in(loop, r, loop->state.r, -1); }
 static void get_residual(const ht_loop *loop, double *r) { move_out(loop, loop->state.r, r, 1); }
 
-/* A tile reads several column blocks: it takes the highest level that any of them asks for, then as few bytes as are exact. */
 static void levels_changed(ht_loop *loop) {
   const ht_split_view *a = loop->op->split;
+  ht_split_tile_levels(a, loop->block_level, loop->tile_level);
+  memset(loop->sweep_bytes, 0, sizeof loop->sweep_bytes);
   for (int64_t t = 0; t < a->tiles; t++) {
-    uint8_t level = HT_LEVEL_16;
-    for (int64_t k = 0; k < a->tile[t].touches && level < HT_LEVEL_64; k++) {
-      uint8_t asked = loop->block_level[a->touched[a->tile[t].touch + k]];
-      if (asked > level) level = asked;
-    }
-    loop->tile_level[t] = level < a->tile[t].exact ? level : a->tile[t].exact;
+    ht_level level = ht_tile_level(&a->tile[t], (ht_level)loop->tile_level[t]);
+    loop->sweep_bytes[level] += (double)ht_split_tile_bytes(a, &a->tile[t], level);
   }
 }
 
 static ht_cg_event run(ht_loop *loop) {
-  if (loop->state.fresh) { /* the first step multiplies both by zero */
-    memset(loop->state.p, 0, (size_t)loop->state.n * sizeof(double));
-    memset(loop->state.s, 0, (size_t)loop->state.n * sizeof(double));
+  ht_cg_state *s = &loop->state;
+  int64_t before = s->fresh ? s->iteration - 1 : s->iteration;
+  if (s->fresh) { /* the first step multiplies both by zero */
+    memset(s->p, 0, (size_t)s->n * sizeof(double));
+    memset(s->s, 0, (size_t)s->n * sizeof(double));
   }
-  return loop->op->backend->cg_run(loop->plan, loop->op->split, &loop->state);
+  ht_cg_event event = loop->op->backend->cg_run(loop->plan, loop->op->split, s);
+  for (int level = 0; level < HT_LEVELS; level++) s->bytes_level[level] += (double)(s->iteration - before) * loop->sweep_bytes[level];
+  return event;
 }
 
 /* M^-1 on the scaled matrix: s_i^2 / a_ii, rounded to FP32. Any positive diagonal is a valid preconditioner, so the rounding

@@ -376,6 +376,8 @@ static void fill_report(const ht_guard *g, double norm, ht_report *report) {
   if (steps > s->capacity) steps = s->capacity;
   ht_ritz_extremes(steps, s->alphas, s->betas, &report->eigenvalue_min, &report->eigenvalue_max);
   report->condition_estimate = report->eigenvalue_max / report->eigenvalue_min;
+  /* While the loop runs the history is absolute; readers get it relative to ||b||. */
+  for (int64_t i = 0; i <= s->iteration && i < s->capacity; i++) s->history[i] /= g->norm_b;
   /* ||e||_A^2 = r'A^-1 r <= r'M^-1 r / lambda_min(M^-1 A), against x'Ax = x'(b - r). */
   const ht_backend *v = g->certifier.backend;
   double energy = v->dot(g->ctx, g->loop->op->n, g->x, g->b) - v->dot(g->ctx, g->loop->op->n, g->x, g->residual);

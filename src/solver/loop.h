@@ -15,9 +15,10 @@ struct ht_loop {
   ht_cg_plan *plan; /* fused only */
   float *diagonal;  /* fused only: the preconditioner */
   ht_cg_state state;
-  uint8_t *block_level; /* one ht_level a column block: the policy's; NULL where the operator has no levels */
-  uint8_t *tile_level;  /* fused only: derived from block_level */
-  double vector_bytes;  /* moved in an iteration */
+  uint8_t *block_level;          /* one ht_level a column block: the policy's; NULL where the operator has no levels */
+  uint8_t *tile_level;           /* fused only: derived from block_level */
+  double sweep_bytes[HT_LEVELS]; /* fused only: matrix bytes that a product reads at each level, with the present tile levels */
+  double vector_bytes;           /* moved in an iteration */
   ht_cg_event (*run)(ht_loop *loop);
   /* Move a vector of n entries between the caller's order and scale and the loop's. */
   void (*set_iterate)(ht_loop *loop, const double *x);

@@ -323,13 +323,22 @@ class Matrices(Cli):
             self.assertFalse(x.exists(), name)
         self.fails("cannot be opened", "solve", self.path("missing.mtx"))
 
-    def test_an_unsymmetric_matrix_is_bad_input(self):
+    def test_an_unsymmetric_matrix_is_told_from_the_start(self):
         x = self.path("x.mtx")
         a = self.made("u.mtx", self.GENERAL + "2 2 4\n1 1 4\n1 2 1\n2 1 1.5\n2 2 4\n")
         status, out, err = run("solve", a, "-o", x, "--json")
-        self.assertEqual((status, json.loads(out)["outcome"], len(err.splitlines())), (2, "not_symmetric", 1))
+        self.assertEqual((status, json.loads(out)["outcome"], len(err.splitlines())), (1, "not_symmetric", 1))
         self.assertIn("(1,2)", err)
         self.assertFalse(x.exists())
+        status, out, err = run("solve", a)
+        self.assertEqual((status, len(out.splitlines()), err), (1, 3, ""))
+
+    def test_memory_that_is_not_there(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+        g = self.path("g.mtx")
+        self.fails("memory is exhausted", "gen", "stencil3d", "--points", "27", "--size", "200", "-o", g, preexec_fn=limit)
+        self.assertFalse(g.exists())
 
     def test_indefinite_and_singular(self):
         exchange = self.made("e.mtx", self.HEAD + "2 2 1\n2 1 1\n")

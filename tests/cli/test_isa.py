@@ -1,4 +1,5 @@
-"""Every instruction set that this processor has gives the same iterates, to the last bit. SPDX-License-Identifier: BSD-3-Clause"""
+"""Every instruction set that this processor has solves the same systems in nearly as many iterations. They round differently:
+the portable kernels multiply and add, the others fuse the two. SPDX-License-Identifier: BSD-3-Clause"""
 import json
 import os
 import pathlib
@@ -39,8 +40,7 @@ def main():
             for policy in POLICIES:
                 answers = {}
                 for isa in sets:
-                    x = f"{folder}/x-{isa}.npy"
-                    solved = run("solve", matrix, "--format", "split", "--policy", policy, "--isa", isa, "--json", "-o", x)
+                    solved = run("solve", matrix, "--format", "split", "--policy", policy, "--isa", isa, "--json")
                     if solved.returncode != 0:
                         print(f"{recipe[0]}, {policy}, {isa}: status {solved.returncode}: {solved.stderr.strip()} {solved.stdout.strip()}")
                         wrong += 1
@@ -49,9 +49,12 @@ def main():
                     if report["isa"] != isa:
                         print(f"{recipe[0]}, {policy}: asked for {isa}, the report says {report['isa']}")
                         wrong += 1
-                    answers[isa] = (report["iterations"], pathlib.Path(x).read_bytes())
-                if len(set(answers.values())) > 1:
-                    print(f"{recipe[0]}, {policy}: the answers differ: iterations {({k: v[0] for k, v in answers.items()})}")
+                    if not (report["residual_true"] <= report["tolerance"] and report["error_known"] <= 1e-6):
+                        print(f"{recipe[0]}, {policy}, {isa}: residual {report['residual_true']}, error {report['error_known']}")
+                        wrong += 1
+                    answers[isa] = report["iterations"]
+                if answers and max(answers.values()) > 1.1 * min(answers.values()) + 2:
+                    print(f"{recipe[0]}, {policy}: iterations {answers}")
                     wrong += 1
     print(f"isa: {', '.join(sets)}: {wrong} wrong")
     return 1 if wrong else 0

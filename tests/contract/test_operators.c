@@ -24,6 +24,16 @@ static ht_status create_tilecsc_128(ht_context *ctx, const ht_matrix *matrix, ht
   return ht_operator_create_tilecsc(ctx, &options, matrix, op);
 }
 
+static ht_status create_split(ht_context *ctx, const ht_matrix *matrix, ht_operator **op) {
+  ht_operator_options options = {.exactness_flags = 1};
+  return ht_operator_create_split(ctx, &options, matrix, op);
+}
+
+static ht_status create_split_rcm(ht_context *ctx, const ht_matrix *matrix, ht_operator **op) {
+  ht_operator_options options = {.ordering = HT_ORDERING_RCM};
+  return ht_operator_create_split(ctx, &options, matrix, op);
+}
+
 static int multiply_plainly(void *user, int64_t n, const double *x, double *y) {
   const ht_matrix *a = user;
   for (int64_t i = 0; i < n; i++) {
@@ -49,6 +59,8 @@ static const struct {
     {"csr", ht_operator_create_csr, 1},
     {"tilecsc", create_tilecsc, 1},
     {"tilecsc, 128 rows", create_tilecsc_128, 1},
+    {"split", create_split, 1},
+    {"split, rcm, no exactness flags", create_split_rcm, 1},
     {"callback", create_callback, 0},
 };
 enum { OPERATORS = sizeof operators / sizeof *operators };

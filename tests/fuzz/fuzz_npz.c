@@ -8,8 +8,8 @@ static void mend_checksums(uint8_t *bytes, size_t size) {
   for (size_t at = 0; at + 46 <= size; at++) {
     if (get32(bytes + at) != 0x02014b50u) continue;
     size_t offset = get32(bytes + at + 42), packed = get32(bytes + at + 20);
-    if (offset + 30 > size) continue;
-    size_t start = offset + 30 + (get32(bytes + offset + 26) & 0xffff) + (get32(bytes + offset + 28) >> 0 & 0xffff);
+    if (offset + 32 > size) continue;
+    size_t start = offset + 30 + (get32(bytes + offset + 26) & 0xffff) + (get32(bytes + offset + 28) & 0xffff);
     if (start > size || packed > size - start) continue;
     uint32_t crc = (uint32_t)crc32(0, bytes + start, (uInt)packed);
     for (int i = 0; i < 4; i++) bytes[at + 16 + i] = (uint8_t)(crc >> 8 * i);

@@ -60,7 +60,7 @@ static void add(archive *z, const char *name, const void *data, size_t size, int
     put(to, at, size, 4);
     put(to, at, length, 2);
     put(to, at, 0, 2);
-    if (central) put(to, at, 0, 10);
+    if (central) put(to, at, 0, 5), put(to, at, 0, 5);
     if (central) put(to, at, offset, 4);
     memcpy(to + *at, name, length);
     *at += length;

@@ -82,19 +82,12 @@ static ht_status plan_needs(ht_context *ctx, const ht_split_view *a, ht_cg_plan 
   return HT_OK;
 }
 
-static void count_index_bytes(const ht_split_view *a, ht_cg_plan *plan) {
-  for (int64_t t = 0; t < a->tiles; t++)
-    for (int64_t s = a->tile[t].slice; s < a->tile[t].slice + a->tile[t].slices; s++)
-      plan->index_bytes[t] += 2 * (a->slice[s].runs + HT_LANES * a->slice[s].gathers);
-}
-
 void ht_cpu_cg_release(ht_cg_plan *plan) {
   if (!plan) return;
   ht_release(plan->ctx, plan->unit);
   ht_release(plan->ctx, plan->part);
   ht_release(plan->ctx, plan->sums[0]);
   ht_release(plan->ctx, plan->sums[1]);
-  ht_release(plan->ctx, plan->index_bytes);
   ht_release(plan->ctx, plan->work);
   ht_release(plan->ctx, plan);
 }
@@ -109,12 +102,10 @@ ht_status ht_cpu_cg_prepare(ht_context *ctx, const ht_split_view *a, ht_cg_plan 
   plan->parts = ctx->threads < plan->units ? ctx->threads : plan->units;
   HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, plan->units, sizeof *plan->unit, &plan->unit), fail);
   for (int k = 0; k < 2; k++) HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, plan->units, sizeof(ht_cg_sums), &plan->sums[k]), fail);
-  HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, a->tiles, sizeof *plan->index_bytes, &plan->index_bytes), fail);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, 2 * a->padded, sizeof *plan->work, &plan->work), fail);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, plan->parts + 1, sizeof *plan->part, &plan->part), fail);
   fill_units(a, plan->unit);
   cut_parts(a, plan);
-  count_index_bytes(a, plan);
   HT_TRY_GOTO(ctx, status, plan_needs(ctx, a, plan), fail);
   *out = plan;
   return HT_OK;
@@ -221,15 +212,6 @@ static ht_cg_event step(const ht_cg_sums *sums, ht_cg_state *state) {
   return HT_CG_CONTINUE;
 }
 
-static void count_bytes(const ht_cg_plan *plan, const ht_split_view *a, ht_cg_state *state, int64_t products) {
-  static const double bytes_of[HT_LEVELS] = {2, 4, 8};
-  for (int64_t t = 0; t < a->tiles; t++) {
-    int level = a->tile[t].encoding == HT_RAW ? HT_LEVEL_64 : state->tile_level[t];
-    double values = (double)a->tile[t].groups * a->block * a->block * HT_LANES * bytes_of[level];
-    state->bytes_level[level] += (double)products * (values + (double)plan->index_bytes[t] + (double)a->tile[t].groups);
-  }
-}
-
 /* Every thread runs this; they agree on all scalars because each adds the same sums in the same order. */
 static ht_cg_event run_thread(const sweep *w, int thread, int threads, ht_cg_state *mine) {
   ht_cg_plan *plan = w->plan;
@@ -260,7 +242,6 @@ ht_cg_event ht_cpu_cg_run(ht_cg_plan *plan, const ht_split_view *a, ht_cg_state 
   sweep w = {plan, a, state, kernels_in_use(), {state->inverse_diagonal, a->scale_exponent, ldexp(1.0, 2 * a->uniform_exponent)}};
   ht_cg_event event = HT_CG_FAILED;
   ht_cg_state result = *state;
-  int64_t before = state->fresh ? state->iteration - 1 : state->iteration;
 #pragma omp parallel num_threads((int)plan->parts)
   {
     ht_cg_state mine = *state; /* scalars are private, vectors shared */
@@ -273,7 +254,6 @@ ht_cg_event ht_cpu_cg_run(ht_cg_plan *plan, const ht_split_view *a, ht_cg_state 
     }
   }
   *state = result;
-  count_bytes(plan, a, state, state->iteration - before);
   if (event == HT_CG_DECIDE) ht_cpu_cg_measure_error(plan, a, state);
   return event;
 }

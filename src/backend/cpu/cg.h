@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_BACKEND_CPU_CG_H
 #define HT_BACKEND_CPU_CG_H
-#include "backend/cpu/barrier.h"
+#include "base/barrier.h"
 #include "backend/cpu/cpu.h"
 
 /* A unit is a run of rows with the tiles that produce them: the grain of work and of the sums. */
@@ -21,10 +21,9 @@ struct ht_cg_plan {
   ht_context *ctx;
   int64_t units, parts;
   ht_cg_unit *unit;
-  int64_t *part;        /* parts + 1: first unit of each part */
-  ht_cg_sums *sums[2];  /* of alternating sweeps: the old ones may be read while the new are written */
-  int64_t *index_bytes; /* a tile */
-  double *work;         /* two vectors, for measuring errors */
+  int64_t *part;       /* parts + 1: first unit of each part */
+  ht_cg_sums *sums[2]; /* of alternating sweeps: the old ones may be read while the new are written */
+  double *work;        /* two vectors, for measuring errors */
   ht_barrier barrier;
 };
 

@@ -1,7 +1,7 @@
 /* A barrier for short phases: spins, then yields, so that it neither sleeps for microseconds of work nor starves a busy
  * machine. SPDX-License-Identifier: BSD-3-Clause */
-#ifndef HT_BACKEND_CPU_BARRIER_H
-#define HT_BACKEND_CPU_BARRIER_H
+#ifndef HT_BASE_BARRIER_H
+#define HT_BASE_BARRIER_H
 #include <sched.h>
 #include <stdatomic.h>
 
