@@ -244,6 +244,7 @@ static ht_policy_facts gather_facts(const ht_solver *s) {
     if (a->tile[t].exact == HT_LEVEL_16) exact_16 += (double)a->tile[t].nonzeros;
     if (a->tile[t].exact <= HT_LEVEL_32) exact_32 += (double)a->tile[t].nonzeros;
   }
+  for (int64_t b = 0; b < a->blocks; b++) f.error_16 = fmax(f.error_16, a->column_error[HT_LEVEL_16][b]);
   f.share_exact_16 = exact_16 / (double)s->op->nnz;
   f.share_exact_32 = exact_32 / (double)s->op->nnz;
   return f;
@@ -259,9 +260,9 @@ static ht_status make_all(ht_solver *s) {
   ht_certifier_init(&g->certifier, s->ctx, s->matrix, s->op);
   ht_policy_facts facts = gather_facts(s);
   if (s->policy_fn)
-    ht_policy_create_user(s->policy_fn, s->policy_user, &g->policy);
+    ht_policy_create_user(s->policy_fn, s->policy_user, &g->asked);
   else
-    HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &facts, &g->policy, s->why));
+    HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &facts, &g->asked, s->why));
   return HT_OK;
 }
 
