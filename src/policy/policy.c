@@ -51,7 +51,8 @@ static ht_policy fixed(const char *name, ht_level level) {
   return p;
 }
 
-/* From this many nonzeros a row, 16-bit values pay even for half as many iterations again (docs/decisions/0002). */
+/* From this many nonzeros a row 16-bit values pay even for half as many iterations again. With several unknowns a node they cost
+ * more: delta16 keeps one constant vector, not one a component (docs/decisions/0002). */
 static const double LONG_ROWS = 16;
 
 /* Where values stay in cache low precision saves nothing; where tiles are exact it costs nothing; elsewhere long rows are worth 16 bits
@@ -71,9 +72,9 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
     return fixed("auto", HT_LEVEL_64);
   }
   ht_policy p = {.start = HT_LEVEL_64, .decide = decide_budget, .theta = o->budget_theta, .eta = o->budget_eta};
-  if (f->nonzeros_per_row < LONG_ROWS || !(f->error_16 > 0)) {
-    snprintf(why, 256, "budget: an error budget a tile; at %.1f nonzeros a row the vectors weigh too much for more iterations",
-             f->nonzeros_per_row);
+  if (f->nonzeros_per_row < LONG_ROWS || f->unknowns_per_node > 1 || !(f->error_16 > 0)) {
+    snprintf(why, 256, "budget: an error budget a tile, with %.1f nonzeros a row and %d unknowns a node", f->nonzeros_per_row,
+             f->unknowns_per_node);
     return p;
   }
   p = (ht_policy){.start = HT_LEVEL_16,

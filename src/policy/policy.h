@@ -28,6 +28,7 @@ typedef struct ht_policy_facts {
   double bytes_streamed; /* matrix at FP64 and vectors, an iteration */
   double cache_bytes;
   double nonzeros_per_row;
+  int unknowns_per_node;
   double share_exact_16, share_exact_32; /* of the nonzeros */
   double error_16, error_32;             /* largest column error against the scaled matrix: about the relative change of A */
 } ht_policy_facts;

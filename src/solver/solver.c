@@ -244,6 +244,7 @@ static ht_policy_facts gather_facts(const ht_solver *s) {
     if (a->tile[t].exact == HT_LEVEL_16) exact_16 += (double)a->tile[t].nonzeros;
     if (a->tile[t].exact <= HT_LEVEL_32) exact_32 += (double)a->tile[t].nonzeros;
   }
+  f.unknowns_per_node = a->block;
   for (int64_t b = 0; b < a->blocks; b++) f.error_16 = fmax(f.error_16, a->column_error[HT_LEVEL_16][b]);
   f.share_exact_16 = exact_16 / (double)s->op->nnz;
   f.share_exact_32 = exact_32 / (double)s->op->nnz;
