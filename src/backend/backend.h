@@ -150,7 +150,7 @@ typedef struct ht_cg_state {
   /* records, one entry an iteration, index = iteration; capacity entries */
   int64_t capacity;
   double *history, *alphas, *betas;
-  /* filled when the run ends with HT_CG_DECIDE: of the current p, a column block each */
+  /* filled when the run ends with HT_CG_DECIDE: of the current p in the caller's scale, a column block each */
   double *block_norm2, *block_max;
   double error2[HT_LEVEL_64];    /* ||(A - A_level) p||^2 in the caller's scale, measured on some tiles; NaN where unknown */
   double bytes_level[HT_LEVELS]; /* matrix bytes read: the loops add to it */

@@ -195,9 +195,8 @@ static void reduce_errors(const ht_split_owner *s, const chunk *chunks, int64_t 
 
 /* ---- all tiles ---- */
 
-static ht_status encode_tiles(encoder *w, chunk *chunks, int64_t count, scratch *all) {
-  ht_split_owner *s = w->s;
-  int threads = s->base.ctx->threads, lossy = 0;
+static void encode_tiles(encoder *w, const chunk *chunks, int64_t count, scratch *all) {
+  int threads = w->s->base.ctx->threads, lossy = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(| : lossy)
   for (int64_t k = 0; k < count; k++) {
     for (int level = 0; level < HT_LEVEL_64; level++)
@@ -205,23 +204,19 @@ static ht_status encode_tiles(encoder *w, chunk *chunks, int64_t count, scratch 
     lossy |= encode_chunk(w, &chunks[k], &all[omp_get_thread_num()]);
   }
   w->lossy = lossy;
-  for (int level = 0; level < HT_LEVEL_64; level++) reduce_errors(s, chunks, count, level);
-  return HT_OK;
+  for (int level = 0; level < HT_LEVEL_64; level++) reduce_errors(w->s, chunks, count, level);
 }
 
-static ht_status encode_in_chunks(encoder *w, scratch *all) {
-  ht_context *ctx = w->s->base.ctx;
-  chunk chunks[CHUNKS];
-  double *sums;
-  int64_t count = choose_chunks(w->s, chunks), total = 0;
-  for (int64_t k = 0; k < count; k++) total += chunks[k].high - chunks[k].low;
-  HT_TRY(ctx, ht_allocate(ctx, total * HT_LEVEL_64, sizeof *sums, &sums));
-  double *next = sums;
-  for (int64_t k = 0; k < count; k++)
+/* Lay the chunks and give them their sums, which lie in *sums. */
+static ht_status create_chunks(ht_split_owner *s, chunk *chunks, int64_t *count, double **sums) {
+  int64_t total = 0;
+  *count = choose_chunks(s, chunks);
+  for (int64_t k = 0; k < *count; k++) total += chunks[k].high - chunks[k].low;
+  HT_TRY(s->base.ctx, ht_allocate(s->base.ctx, total * HT_LEVEL_64, sizeof **sums, sums));
+  double *next = *sums;
+  for (int64_t k = 0; k < *count; k++)
     for (int level = 0; level < HT_LEVEL_64; level++, next += chunks[k].high - chunks[k].low) chunks[k].error2[level] = next;
-  ht_status status = encode_tiles(w, chunks, count, all);
-  ht_release(ctx, sums);
-  return status;
+  return HT_OK;
 }
 
 static ht_status create_scratch(const encoder *w, scratch *all, int threads) {
@@ -269,38 +264,41 @@ static void set_scale(const encoder *w, const int16_t *exponent, double *scale) 
   view->scale_exponent = differs ? s->scale_exponent : NULL;
 }
 
-static ht_status encode_scaled(encoder *w, int16_t *exponent, double *scale, scratch *all) {
-  ht_context *ctx = w->s->base.ctx;
-  int threads = ctx->threads;
+static void encode_scaled(encoder *w, int16_t *exponent, double *scale, const chunk *chunks, int64_t count, scratch *all) {
+  int threads = w->s->base.ctx->threads;
 #pragma omp parallel for schedule(static) num_threads(threads) if (w->a->nnz > 20000)
   for (int64_t i = 0; i < w->a->n; i++) exponent[i] = row_exponent(w->a, i);
   for (int pass = 0; pass < 2; pass++) {
     set_scale(w, exponent, scale);
     w->exponent = exponent;
     w->scale = w->s->base.view.scale_exponent ? scale : NULL;
-    HT_TRY(ctx, encode_in_chunks(w, all));
+    encode_tiles(w, chunks, count, all);
     if (!w->lossy) break;
     memset(exponent, 0, (size_t)w->a->n * sizeof *exponent); /* bits fell below the range: as it is, then */
   }
-  return HT_OK;
 }
 
+/* Everything is allocated before the first value is written: when memory ends the old values are still whole. */
 ht_status ht_split_encode(ht_split_owner *s, const ht_csr_view *a, const ht_node_graph *graph) {
   ht_context *ctx = s->base.ctx;
   encoder w = {.s = s, .a = a, .graph = graph};
   int threads = ctx->threads;
   int16_t *exponent = NULL;
-  double *scale = NULL;
+  double *scale = NULL, *sums = NULL;
   scratch *all;
+  chunk chunks[CHUNKS];
+  int64_t count;
   ht_status status;
   HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, threads, sizeof *all, &all), done);
   HT_TRY_GOTO(ctx, status, create_scratch(&w, all, threads), done);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, a->n, sizeof *exponent, &exponent), done);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, s->base.view.padded, sizeof *scale, &scale), done);
-  HT_TRY_GOTO(ctx, status, encode_scaled(&w, exponent, scale, all), done);
+  HT_TRY_GOTO(ctx, status, create_chunks(s, chunks, &count, &sums), done);
+  encode_scaled(&w, exponent, scale, chunks, count, all);
 done:
   release_scratch(ctx, all, threads);
   ht_release(ctx, exponent);
   ht_release(ctx, scale);
+  ht_release(ctx, sums);
   return status;
 }

@@ -14,6 +14,10 @@ struct ht_policy {
   /* Look at the direction, write one level a block. NULL: the level stays `start`. */
   void (*decide)(const ht_policy *self, const ht_policy_view *view, uint8_t *level);
   double theta, eta; /* budget */
+  /* What to go over to when `start` proves too low for the matrix: at a breakdown, or once the smallest Ritz value shows that the
+   * level's error, error_start relative to the scaled matrix, is no longer small against it. NULL: only the level is raised. */
+  void (*fallback)(const ht_policy *self, const ht_policy_view *view, uint8_t *level);
+  double error_start;
   ht_policy_fn user_fn;
   void *user;
 };
@@ -24,6 +28,7 @@ typedef struct ht_policy_facts {
   double bytes_streamed; /* matrix at FP64 and vectors, an iteration */
   double cache_bytes;
   double nonzeros_per_row;
+  int unknowns_per_node;
   double share_exact_16, share_exact_32; /* of the nonzeros */
   double error_16, error_32;             /* largest column error against the scaled matrix: about the relative change of A */
 } ht_policy_facts;

@@ -50,14 +50,29 @@ static void consult_policy(ht_guard *g) {
   enforce_floor(g);
 }
 
-/* How far the residual may fall before the storage error shows: first guesses, then measured at each replacement. */
-static double first_drop(ht_level level) { return level == HT_LEVEL_16 ? 1e-3 : level == HT_LEVEL_32 ? 1e-7 : 0; }
+/* How far the residual may fall before it is replaced. The replacement changes it by about a thousandth at 16 bits, which costs
+ * CG few iterations; a longer fall costs more of them than it saves in replacements. */
+static double first_drop(ht_level level) { return level == HT_LEVEL_16 ? 0.03 : level == HT_LEVEL_32 ? 1e-6 : 0; }
 
 static void raise_floor(ht_guard *g) {
   ht_level lowest = lowest_level(g);
   g->floor = lowest < HT_LEVEL_64 ? lowest + 1 : HT_LEVEL_64;
   enforce_floor(g);
   g->drop = g->policy.replaces ? first_drop(lowest_level(g)) : 0;
+}
+
+/* The level failed: over to the policy's fallback where it has one, else one level up. */
+static void give_up_level(ht_guard *g) {
+  if (!g->policy.fallback) {
+    raise_floor(g);
+    return;
+  }
+  g->policy.decide = g->policy.fallback;
+  g->policy.fallback = NULL;
+  g->policy.replaces = 0;
+  g->policy.start = HT_LEVEL_64;
+  g->drop = 0;
+  start_levels(g);
 }
 
 /* ---- true residuals ---- */
@@ -123,9 +138,9 @@ static ht_status on_dropped(ht_guard *g, ht_cg_event event, int *done, ht_outcom
   HT_TRY(g->ctx, refresh(g, &norm, &change));
   replace(g, norm, change);
   if (norm > 0.5 * before)
-    raise_floor(g);
+    give_up_level(g);
   else
-    g->drop = fmin(fmax(10 * change / before, 1e-8), 0.1);
+    g->drop = fmin(fmax(30 * change / before, first_drop(lowest_level(g))), 0.3);
   return HT_OK;
 }
 
@@ -141,7 +156,7 @@ static ht_status on_reached(ht_guard *g, ht_cg_event event, int *done, ht_outcom
   replace(g, norm, change);
   restart(g);
   if (lowest_level(g) < HT_LEVEL_64) {
-    if (!g->policy.replaces || norm > 0.5 * before) raise_floor(g);
+    if (!g->policy.replaces || norm > 0.5 * before) give_up_level(g);
     return HT_OK;
   }
   g->futile = norm > 0.5 * g->claimed ? g->futile + 1 : 0;
@@ -187,7 +202,7 @@ static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outc
   double norm, change, curvature = relative_curvature(g);
   if (lowest_level(g) < HT_LEVEL_64) {
     HT_TRY(g->ctx, refresh(g, &norm, &change));
-    raise_floor(g);
+    give_up_level(g);
     return restore(g);
   }
   if (event == HT_CG_GREW) return HT_OK;
@@ -226,6 +241,21 @@ static ht_status test_null_vector(ht_guard *g, int *is_null, double *ratio) {
   norm_ar = ht_norm2(g->ctx, g->certifier.backend, n, g->previous);
   *ratio = norm_ar / (norm_r * g->certifier.norm_inf);
   *is_null = *ratio < 1e-13;
+  return HT_OK;
+}
+
+/* A level's error must stay small against the smallest eigenvalue, which the Ritz values approach from above. When it no longer
+ * is, the residual is made exact and the loop goes on, direction and all, under the fallback. */
+static ht_status check_level(ht_guard *g) {
+  static const double SAFE = 4; /* the 2-norm of random errors is about twice their largest column norm */
+  const ht_cg_state *s = &g->loop->state;
+  double smallest, largest, norm, change;
+  if (!g->policy.fallback || g->segment_end >= 0) return HT_OK;
+  ht_ritz_extremes(s->iteration < s->capacity ? s->iteration : s->capacity, s->alphas, s->betas, &smallest, &largest);
+  if (!(smallest < SAFE * g->policy.error_start)) return HT_OK;
+  give_up_level(g);
+  HT_TRY(g->ctx, refresh(g, &norm, &change));
+  replace(g, norm, change);
   return HT_OK;
 }
 
@@ -278,6 +308,7 @@ static ht_status on_pause(ht_guard *g, ht_cg_event event, int *done, ht_outcome 
     finish(done, outcome, HT_TIME_LIMIT);
     return HT_OK;
   }
+  HT_TRY(g->ctx, check_level(g));
   return check_progress(g, done, outcome);
 }
 
@@ -307,6 +338,7 @@ static void set_events(ht_guard *g) {
 static void begin(ht_guard *g, double norm) {
   ht_cg_state *s = &g->loop->state;
   g->floor = HT_LEVEL_16;
+  g->policy = g->asked;
   start_levels(g);
   g->drop = g->policy.replaces ? first_drop(lowest_level(g)) : 0;
   g->reference = g->lowest = norm;

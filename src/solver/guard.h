@@ -13,6 +13,7 @@ typedef struct ht_guard {
   ht_context *ctx;
   ht_loop *loop;
   ht_certifier certifier;
+  ht_policy asked; /* as it was made; `policy` may go over to its fallback */
   ht_policy policy;
   const ht_solve_options *options;
   int64_t policy_interval;

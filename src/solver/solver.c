@@ -12,6 +12,8 @@ struct ht_solver {
   struct ht_options options;
   /* what was given */
   const ht_matrix *matrix;
+  const ht_matrix *symmetric; /* the matrix, or `averaged` where it is symmetric but for rounding */
+  ht_matrix averaged;         /* borrows the pattern, owns its values */
   int64_t n;
   ht_apply_fn apply;
   void *apply_user;
@@ -67,6 +69,7 @@ void ht_solver_destroy(ht_solver *s) {
   if (!s) return;
   s->guard.ctx = s->ctx;
   forget(s);
+  ht_release(s->ctx, s->averaged.values);
   ht_release(s->ctx, s->diagonal);
   ht_release(s->ctx, s->column_reports);
   ht_release(s->ctx, s);
@@ -163,13 +166,34 @@ static void inspect_matrix(ht_solver *s) {
            (long long)empty + 1);
 }
 
+/* CG needs a matrix that is symmetric to the bit: the average with the transpose. The certificate uses the matrix as given. */
+static ht_status choose_symmetric(ht_solver *s) {
+  ht_release(s->ctx, s->averaged.values);
+  s->averaged.values = NULL;
+  s->symmetric = s->matrix;
+  if (!s->matrix || s->matrix->symmetry != HT_NEARLY_SYMMETRIC) return HT_OK;
+  double *values;
+  HT_TRY(s->ctx, ht_allocate(s->ctx, s->matrix->nnz, sizeof *values, &values));
+  ht_matrix_averaged_values(s->matrix, values);
+  s->averaged = *s->matrix;
+  s->averaged.values = values;
+  s->averaged.symmetry = HT_SYMMETRIC;
+  s->symmetric = &s->averaged;
+  ht_log(
+      s->ctx, HT_LOG_WARNING,
+      "the matrix is symmetric but for rounding: entry (%lld,%lld), counted from 1, differs from its partner by %g; their average is used, "
+      "and the residual is certified with the matrix as given",
+      (long long)s->matrix->asymmetric_row + 1, (long long)s->matrix->asymmetric_column + 1, s->matrix->asymmetry);
+  return HT_OK;
+}
+
 static ht_status make_operator(ht_solver *s) {
   const ht_operator_options *o = &s->options.op;
   if (s->apply) return ht_operator_create_callback(s->ctx, s->n, s->apply, s->apply_user, &s->op);
   switch (o->format) {
-  case HT_FORMAT_CSR: return ht_operator_create_csr(s->ctx, s->matrix, &s->op);
-  case HT_FORMAT_TILECSC: return ht_operator_create_tilecsc(s->ctx, o, s->matrix, &s->op);
-  default: return ht_operator_create_split(s->ctx, o, s->matrix, &s->op);
+  case HT_FORMAT_CSR: return ht_operator_create_csr(s->ctx, s->symmetric, &s->op);
+  case HT_FORMAT_TILECSC: return ht_operator_create_tilecsc(s->ctx, o, s->symmetric, &s->op);
+  default: return ht_operator_create_split(s->ctx, o, s->symmetric, &s->op);
   }
 }
 
@@ -188,7 +212,7 @@ static ht_status make_precond(ht_solver *s) {
     ht_log(s->ctx, HT_LOG_WARNING, "with empty rows there is no preconditioner of this kind; Jacobi is used, with 1 for them");
     return ht_precond_create_diagonal(s->ctx, s->n, s->diagonal, &s->precond);
   }
-  return ht_precond_create(s->ctx, &o, s->matrix, unknowns, &s->precond);
+  return ht_precond_create(s->ctx, &o, s->symmetric, unknowns, &s->precond);
 }
 
 static int64_t history_capacity(const ht_solver *s) {
@@ -220,6 +244,8 @@ static ht_policy_facts gather_facts(const ht_solver *s) {
     if (a->tile[t].exact == HT_LEVEL_16) exact_16 += (double)a->tile[t].nonzeros;
     if (a->tile[t].exact <= HT_LEVEL_32) exact_32 += (double)a->tile[t].nonzeros;
   }
+  f.unknowns_per_node = a->block;
+  for (int64_t b = 0; b < a->blocks; b++) f.error_16 = fmax(f.error_16, a->column_error[HT_LEVEL_16][b]);
   f.share_exact_16 = exact_16 / (double)s->op->nnz;
   f.share_exact_32 = exact_32 / (double)s->op->nnz;
   return f;
@@ -235,9 +261,9 @@ static ht_status make_all(ht_solver *s) {
   ht_certifier_init(&g->certifier, s->ctx, s->matrix, s->op);
   ht_policy_facts facts = gather_facts(s);
   if (s->policy_fn)
-    ht_policy_create_user(s->policy_fn, s->policy_user, &g->policy);
+    ht_policy_create_user(s->policy_fn, s->policy_user, &g->asked);
   else
-    HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &facts, &g->policy, s->why));
+    HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &facts, &g->asked, s->why));
   return HT_OK;
 }
 
@@ -253,7 +279,7 @@ static ht_status keep_operator(ht_solver *s, ht_operator **kept) {
   *kept = NULL;
   if (!s->prepared || !s->matrix || !s->op || s->refused != HT_CONVERGED) return HT_OK;
   s->prepared = 0;
-  HT_TRY(s->ctx, s->op->update(s->op, s->matrix));
+  HT_TRY(s->ctx, s->op->update(s->op, s->symmetric));
   *kept = s->op;
   s->op = NULL;
   return HT_OK;
@@ -268,6 +294,7 @@ ht_status ht_solver_prepare(ht_solver *s) {
   HT_TRY(s->ctx, read_diagonal(s));
   s->refused = HT_CONVERGED;
   if (s->matrix) inspect_matrix(s);
+  HT_TRY(s->ctx, choose_symmetric(s));
   HT_TRY(s->ctx, keep_operator(s, &kept));
   s->guard.ctx = s->ctx;
   forget(s);
