@@ -325,7 +325,7 @@ static void describe(const ht_solver *s, ht_report *r) {
   snprintf(r->policy, sizeof r->policy, "%s", s->policy_fn ? "custom" : s->options.policy.policy);
   snprintf(r->version, sizeof r->version, "%s", ht_version());
   snprintf(r->backend, sizeof r->backend, "cpu");
-  if (!s->loop) return; /* refused; an operator kept for the next values may be there all the same */
+  if (!op || !s->loop) return; /* refused: there is no loop, though an operator may be kept for the next values */
   ht_policy_facts facts = gather_facts(s);
   r->share_exact_16 = facts.share_exact_16;
   r->share_exact_f32 = facts.share_exact_32;
