@@ -229,10 +229,15 @@ static void measure(ht_context *ctx, csr *a, double bandwidth) {
       if (r >= 0) times[l][r] = now() - start;
     }
   double nnz = (double)a->nnz, csr_time = median(times[HT_LEVELS], REPEATS);
-  printf("%-14s n %8lld  nnz/row %5.1f  block %d  %s  stored %5.2f B/nnz  groups: %2.0f%% runs, %2.0f%% full  tiles FIXED/FLOAT/RAW %lld/%lld/%lld\n",
-         a->name, (long long)a->n, nnz / (double)a->n, v->block, order ? "rcm    " : split->order ? "sorted " : "natural", (double)split->bytes / nnz,
-         100.0 * (double)runs / (double)v->groups, 100 * nnz / (double)(v->groups * v->block * v->block * HT_LANES), (long long)encodings[0],
-         (long long)encodings[1], (long long)encodings[2]);
+  printf("%-14s n %8lld  nnz/row %5.1f  block %d  %s  stored %5.2f B/nnz  groups: %2.0f%% runs, %2.0f%% full  tiles FIXED/FLOAT/RAW "
+         "%lld/%lld/%lld\n",
+         a->name, (long long)a->n, nnz / (double)a->n, v->block,
+         order          ? "rcm    "
+         : split->order ? "sorted "
+                        : "natural",
+         (double)split->bytes / nnz, 100.0 * (double)runs / (double)v->groups,
+         100 * nnz / (double)(v->groups * v->block * v->block * HT_LANES), (long long)encodings[0], (long long)encodings[1],
+         (long long)encodings[2]);
   double csr_bytes = nnz * 12 + (double)a->n * 24;
   printf("  %-6s %8.3f ms %7.3f ns/nnz %6.1f GB/s\n", "csr", csr_time * 1e3, csr_time * 1e9 / nnz, csr_bytes * 1e-9 / csr_time);
   double before = 0;
@@ -240,8 +245,11 @@ static void measure(ht_context *ctx, csr *a, double bandwidth) {
     double t = median(times[l], REPEATS);
     bytes[l] = (double)v->padded * 16;
     for (int64_t k = 0; k < v->tiles; k++) bytes[l] += (double)ht_split_tile_bytes(v, &v->tile[k], (ht_level)l);
-    printf("  %-6s %8.3f ms %7.3f ns/nnz %6.1f GB/s  %3.0f%% of read  %4.2fx csr", l == 2 ? "64" : l == 1 ? "32" : "16", t * 1e3, t * 1e9 / nnz,
-           bytes[l] * 1e-9 / t, 100 * bytes[l] * 1e-9 / t / bandwidth, csr_time / t);
+    printf("  %-6s %8.3f ms %7.3f ns/nnz %6.1f GB/s  %3.0f%% of read  %4.2fx csr",
+           l == 2   ? "64"
+           : l == 1 ? "32"
+                    : "16",
+           t * 1e3, t * 1e9 / nnz, bytes[l] * 1e-9 / t, 100 * bytes[l] * 1e-9 / t / bandwidth, csr_time / t);
     printf(before > 0 ? "  %4.2fx the level above\n" : "\n", before / t);
     before = t;
   }
