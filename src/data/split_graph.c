@@ -1,6 +1,6 @@
 /* The graph of a matrix by nodes of two or three unknowns. SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
-#include "data/split.h"
+#include "data/split_internal.h"
 
 enum { SAMPLES = 64 };
 static const double most_fill = 1.05; /* entries of whole nodes over true nonzeros */
@@ -75,4 +75,27 @@ ht_status ht_node_graph_create(ht_context *ctx, const ht_csr_view *a, ht_node_gr
 void ht_node_graph_release(ht_context *ctx, ht_node_graph *graph) {
   ht_release(ctx, graph->own_start);
   ht_release(ctx, graph->own_columns);
+}
+
+ht_status ht_split_permute(ht_context *ctx, const ht_node_graph *g, const int32_t *order, const int32_t *inverse, ht_node_graph *permuted) {
+  int64_t *start;
+  int32_t *columns;
+  int threads = ctx->threads;
+  *permuted = (ht_node_graph){g->block, g->nodes, g->start, g->columns, NULL, NULL};
+  if (!order) return HT_OK;
+  HT_TRY(ctx, ht_allocate(ctx, g->nodes + 1, sizeof *start, &start));
+  ht_status status = ht_allocate(ctx, g->start[g->nodes], sizeof *columns, &columns);
+  if (status != HT_OK) {
+    ht_release(ctx, start);
+    return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
+  }
+  start[0] = 0;
+  for (int64_t i = 0; i < g->nodes; i++) start[i + 1] = start[i] + g->start[order[i] + 1] - g->start[order[i]];
+#pragma omp parallel for schedule(static) num_threads(threads) if (start[g->nodes] > 20000)
+  for (int64_t i = 0; i < g->nodes; i++) {
+    const int32_t *from = g->columns + g->start[order[i]];
+    for (int64_t k = 0; k < start[i + 1] - start[i]; k++) columns[start[i] + k] = inverse[from[k]];
+  }
+  *permuted = (ht_node_graph){g->block, g->nodes, start, columns, start, columns};
+  return HT_OK;
 }
