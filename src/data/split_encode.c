@@ -47,6 +47,12 @@ static int half_exponent(double v) {
   return (e + (e & 1)) / 2; /* e >> 1 rounded up; even for negative e */
 }
 
+static double largest_entry(const ht_csr_view *a, int64_t i) {
+  double largest = 0;
+  for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) largest = fmax(largest, fabs(a->values[k]));
+  return largest;
+}
+
 /* By the diagonal entry, found by bisection; the largest entry stands in for one that is not positive. */
 static int16_t row_exponent(const ht_csr_view *a, int64_t i) {
   int64_t low = a->row_start[i], high = a->row_start[i + 1];
@@ -58,8 +64,7 @@ static int16_t row_exponent(const ht_csr_view *a, int64_t i) {
       high = middle;
   }
   double v = low < a->row_start[i + 1] && a->columns[low] == i ? a->values[low] : 0;
-  for (int64_t k = a->row_start[i]; !(v > 0) && k < a->row_start[i + 1]; k++) v = -fmax(-v, fabs(a->values[k]));
-  v = fabs(v);
+  if (!(v > 0)) v = largest_entry(a, i);
   return (int16_t)(v > 0 && isfinite(v) ? half_exponent(v) : 0);
 }
 
@@ -76,18 +81,30 @@ static inline double scale_down(double v, int shift, int *lossy) {
 
 /* ---- one tile ---- */
 
+/* The rows that lane l of the next slice will read stand anywhere when the order is not natural. */
+static inline void prefetch_next(const encoder *w, int64_t node, int64_t block) {
+  const int32_t *order = w->s->base.node_order;
+  if (!order || node + 2 * HT_LANES >= w->graph->nodes) return;
+  int64_t far = order[node + 2 * HT_LANES], near = order[node + HT_LANES];
+  __builtin_prefetch(w->a->row_start + far * block);
+  __builtin_prefetch(w->a->values + w->a->row_start[near * block]);
+  if (block > 1) __builtin_prefetch(w->a->columns + w->a->row_start[near * block]);
+}
+
 /* Values of one slice into their places. Entry k of a node stands for the caller's column graph->columns[k] and the solver's
  * solver_graph->columns[k]. */
-static void take_values(const encoder *w, const ht_place *place, int64_t node, ht_tile_values *v, double *to, int *lossy) {
+static inline void take_values(const encoder *w, const ht_place *place, int64_t node, ht_tile_values *v, double *to, int *lossy,
+                               const int block) {
   const ht_csr_view *a = w->a;
-  int64_t block = w->graph->block;
   for (int l = 0; l < HT_LANES && node + l < w->graph->nodes; l++) {
     int64_t old = ht_old_node(w->s->base.node_order, node + l);
+    prefetch_next(w, node + l, block);
     for (int64_t i = 0; i < block; i++) {
-      int64_t row = old * block + i, e = (node + l) * block + i;
+      int64_t row = old * block + i, end = a->row_start[row + 1];
+      int exponent = w->exponent[(node + l) * block + i];
       const int32_t *group = place->group + place->begin[l], *old_column = w->graph->columns + w->graph->start[old];
       const int32_t *column = place->column + place->begin[l];
-      for (int64_t k = a->row_start[row], p = 0, j = 0; k < a->row_start[row + 1]; k++, p += block == 1) {
+      for (int64_t k = a->row_start[row], p = 0, j = 0; k < end; k++, p += block == 1) {
         if (block > 1) {
           while (old_column[p] * block + block <= a->columns[k]) p++;
           j = a->columns[k] - old_column[p] * block;
@@ -95,7 +112,7 @@ static void take_values(const encoder *w, const ht_place *place, int64_t node, h
         if (group[p] < 0) continue;
         v->nonzeros++;
         to[((group[p] * block + i) * block + j) * HT_LANES + l] =
-            scale_down(a->values[k], w->exponent[e] + w->exponent[column[p] * block + j], lossy);
+            scale_down(a->values[k], exponent + w->exponent[(int64_t)column[p] * block + j], lossy);
       }
     }
   }
@@ -130,7 +147,9 @@ static void fill_tile(const encoder *w, int64_t tile, scratch *my, int *lossy) {
     ht_place_slice(place, &frame, node);
     ht_place_mark(place, w->graph->block, my->seen);
     write_index(place, (int32_t)t->window, s->index + index);
-    take_values(w, place, node, v, v->value + group * size, lossy);
+    if (w->graph->block == 1) take_values(w, place, node, v, v->value + group * size, lossy, 1);
+    if (w->graph->block == 2) take_values(w, place, node, v, v->value + group * size, lossy, 2);
+    if (w->graph->block == 3) take_values(w, place, node, v, v->value + group * size, lossy, 3);
     for (int g = 0; g < place->runs + place->gathers; g++, group++) {
       v->group[group] = (ht_group){.node = (int32_t)node, .gather = g >= place->runs, .index = index};
       index += g < place->runs ? 1 : HT_LANES;
@@ -244,17 +263,18 @@ static void release_scratch(ht_context *ctx, scratch *all, int threads) {
   ht_release(ctx, all);
 }
 
-/* Exponents of s_i in solver order (0 everywhere when `plain`), into the view where they differ. */
-static void set_scale(encoder *w, double *scale, int plain) {
+/* Exponents of s_i, all 0 when `plain`: found row by row in the caller's order, put into solver order. */
+static void set_scale(encoder *w, int16_t *callers, double *scale, int plain) {
   ht_split_owner *s = w->s;
   ht_split_view *view = &s->base.view;
   int64_t block = view->block;
   int threads = s->base.ctx->threads, differs = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) if (view->n > 20000)
-  for (int64_t i = 0; i < view->n; i++)
-    s->scale_exponent[i] = plain ? 0 : row_exponent(w->a, ht_old_node(s->base.node_order, i / block) * block + i % block);
+  for (int64_t i = 0; i < view->n; i++) callers[i] = plain ? 0 : row_exponent(w->a, i);
+  for (int64_t node = 0; node < view->n / block; node++)
+    for (int64_t i = 0; i < block; i++) s->scale_exponent[node * block + i] = callers[ht_old_node(s->base.node_order, node) * block + i];
   for (int64_t i = view->n; i < view->padded; i++) s->scale_exponent[i] = view->n > 0 ? s->scale_exponent[0] : 0;
-  for (int64_t i = 0; i < view->padded; i++) differs |= s->scale_exponent[i] != s->scale_exponent[0];
+  for (int64_t i = 0; i < view->padded; i++) differs |= s->scale_exponent[i] ^ s->scale_exponent[0];
   for (int64_t i = 0; differs && i < view->padded; i++)
     scale[i] = ht_from_bits64((uint64_t)(1023 + s->scale_exponent[i]) << 52); /* exponents are far from the ends of the range */
   view->uniform_exponent = view->n > 0 ? s->scale_exponent[0] : 0;
@@ -269,6 +289,7 @@ ht_status ht_split_encode(ht_split_owner *s, const ht_csr_view *a, const ht_node
   int threads = ctx->threads;
   int64_t padded = s->base.view.padded;
   double *sums = NULL, *scale = NULL;
+  int16_t *exponent = NULL;
   scratch *all;
   ht_status status;
   choose_chunks(&w);
@@ -276,9 +297,10 @@ ht_status ht_split_encode(ht_split_owner *s, const ht_csr_view *a, const ht_node
   HT_TRY_GOTO(ctx, status, create_scratch(&w, all, threads), done);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, HT_LEVEL_64 * padded, sizeof *sums, &sums), done);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, padded, sizeof *scale, &scale), done);
+  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, a->n, sizeof *exponent, &exponent), done);
   for (int level = 0; level < HT_LEVEL_64; level++) w.error2[level] = sums + level * padded;
   for (int plain = 0; plain < 2; plain++) {
-    set_scale(&w, scale, plain);
+    set_scale(&w, exponent, scale, plain);
     encode_all(&w, all);
     if (!w.lossy) break; /* else bits fell below the range of double: once more, without scaling */
   }
@@ -287,5 +309,6 @@ done:
   release_scratch(ctx, all, threads);
   ht_release(ctx, sums);
   ht_release(ctx, scale);
+  ht_release(ctx, exponent);
   return status;
 }
