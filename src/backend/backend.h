@@ -135,11 +135,11 @@ typedef enum ht_cg_event {
 typedef struct ht_cg_plan ht_cg_plan; /* the backend's own */
 
 typedef struct ht_cg_state {
-  int64_t n;                     /* length of the vectors, padding included */
-  double *x, *r, *p, *s;         /* iterate, residual, direction, A p */
-  double *z;                     /* M^-1 r; textbook loop only */
-  const float *inverse_diagonal; /* M^-1 of Jacobi on the scaled matrix; NULL: M = I in the caller's variables */
-  const uint8_t *tile_level;     /* ht_level of each tile */
+  int64_t n;                      /* length of the vectors, padding included */
+  double *x, *r, *p, *s;          /* iterate, residual, direction, A p */
+  double *z;                      /* M^-1 r; textbook loop only */
+  const double *inverse_diagonal; /* M^-1 of Jacobi on the scaled matrix; NULL: M = I in the caller's variables */
+  const uint8_t *tile_level;      /* ht_level of each tile */
   /* scalars of the last iteration; norms are 2-norms in the caller's variables */
   int64_t iteration;
   double norm_r, rz, pap, alpha, beta;

@@ -5,14 +5,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { MOST_THREADS = 4096 };
 
+/* Large blocks ask for huge pages: first touch takes a fraction of the time, and gathers miss the TLB less. */
 static void *allocate_default(void *user, size_t bytes) {
+  enum { HUGE_PAGE = 2 << 20 };
   (void)user;
-  return malloc(bytes);
+  char *block = malloc(bytes);
+  if (block && bytes >= 2 * HUGE_PAGE) {
+    size_t skip = HUGE_PAGE - (uintptr_t)block % HUGE_PAGE;
+    madvise(block + skip, bytes - skip, MADV_HUGEPAGE); /* advice: a failure changes nothing */
+  }
+  return block;
 }
 
 static void release_default(void *user, void *memory) {

@@ -2,55 +2,49 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "data/order.h"
 
-/* Tries to find a node farther away (the first mostly suffices); neighbours that make a node a hub. */
-enum { FAR_TRIES = 3, HUB = 256 };
+enum {
+  HUB = 256,  /* neighbours that make a node a hub */
+  AHEAD = 16, /* nodes whose rows are prefetched: they stand anywhere */
+};
 
 typedef struct search {
   const ht_node_graph *graph;
   int32_t *queue;   /* nodes in the order they were reached */
-  uint8_t *reached; /* 0: not, 1: in this search, 2: numbered */
+  uint8_t *reached; /* in this search, or numbered */
 } search;
 
 static int32_t degree(const ht_node_graph *g, int32_t node) { return (int32_t)(g->start[node + 1] - g->start[node]); }
 
-typedef struct levels {
-  int64_t count, nodes, last; /* number of levels, nodes reached, first node of the last level in the queue */
-} levels;
-
-/* Breadth first from `root`, into queue[0..]. The marks are taken back. */
-static levels explore(search *s, int32_t root, int32_t *queue) {
-  levels l = {0, 1, 0};
-  queue[0] = root;
-  s->reached[root] = 1;
-  for (int64_t begin = 0, end = 1; begin < end; l.count++) {
-    l.last = begin;
-    for (int64_t k = begin; k < end; k++)
-      for (int64_t e = s->graph->start[queue[k]]; e < s->graph->start[queue[k] + 1]; e++) {
-        int32_t next = s->graph->columns[e];
-        if (s->reached[next]) continue;
-        s->reached[next] = 1;
-        queue[l.nodes++] = next;
-      }
-    begin = end;
-    end = l.nodes;
-  }
-  for (int64_t k = 0; k < l.nodes; k++) s->reached[queue[k]] = 0;
-  return l;
+static inline void prefetch(const ht_node_graph *g, const int32_t *queue, int64_t k, int64_t end) {
+  if (k + 2 * AHEAD >= end) return;
+  __builtin_prefetch(g->start + queue[k + 2 * AHEAD]);
+  __builtin_prefetch(g->columns + g->start[queue[k + AHEAD]]);
 }
 
-/* A node at the far end of root's component: of least degree in the last level, as long as that gives more levels. */
+/* A node at the far end of root's component: of least degree in the last level of a breadth-first search. Searching again from
+ * there would find little more, and costs as much as the numbering itself. */
 static int32_t far_node(search *s, int32_t root, int32_t *queue) {
-  levels l = explore(s, root, queue);
-  for (int k = 0; k < FAR_TRIES && l.count > 2; k++) {
-    int32_t candidate = queue[l.last];
-    for (int64_t i = l.last + 1; i < l.nodes; i++)
-      if (degree(s->graph, queue[i]) < degree(s->graph, candidate)) candidate = queue[i];
-    levels farther = explore(s, candidate, queue);
-    root = candidate;
-    if (farther.count <= l.count) break;
-    l = farther;
+  const ht_node_graph *g = s->graph;
+  int64_t begin = 0, end = 1, last = 0;
+  queue[0] = root;
+  s->reached[root] = 1;
+  for (int64_t nodes = 1; begin < end; begin = end, end = nodes) {
+    last = begin;
+    for (int64_t k = begin; k < end; k++) {
+      prefetch(g, queue, k, nodes);
+      for (int64_t e = g->start[queue[k]]; e < g->start[queue[k] + 1]; e++) {
+        int32_t next = g->columns[e];
+        if (s->reached[next]) continue;
+        s->reached[next] = 1;
+        queue[nodes++] = next;
+      }
+    }
   }
-  return root;
+  int32_t found = queue[last];
+  for (int64_t i = last + 1; i < end; i++)
+    if (degree(g, queue[i]) < degree(g, found)) found = queue[i];
+  for (int64_t k = 0; k < end; k++) s->reached[queue[k]] = 0;
+  return found;
 }
 
 /* Stable, by degree. The neighbours of a hub stay as they are: there is no narrow order around it. */
@@ -67,13 +61,14 @@ static void sort_by_degree(const ht_node_graph *g, int32_t *node, int64_t count)
 static int64_t number_component(search *s, int32_t root, int64_t first) {
   int64_t end = first;
   s->queue[end++] = root;
-  s->reached[root] = 2;
+  s->reached[root] = 1;
   for (int64_t k = first; k < end; k++) {
     int64_t begin = end;
+    prefetch(s->graph, s->queue, k, end);
     for (int64_t e = s->graph->start[s->queue[k]]; e < s->graph->start[s->queue[k] + 1]; e++) {
       int32_t next = s->graph->columns[e];
       if (s->reached[next]) continue;
-      s->reached[next] = 2;
+      s->reached[next] = 1;
       s->queue[end++] = next;
     }
     sort_by_degree(s->graph, s->queue + begin, end - begin);

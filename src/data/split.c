@@ -103,6 +103,27 @@ static void sum_tiles(ht_split_owner *s) {
   view->groups = next.group;
 }
 
+static void touch(void *memory, int64_t from, int64_t to) {
+  enum { PAGE = 4096 };
+  char *p = memory;
+  for (int64_t k = (from + PAGE - 1) / PAGE * PAGE; k < to; k += PAGE) p[k] = 0;
+}
+
+/* First touch by the thread that the product gives the tile to: that places the pages on its memory node. */
+static void touch_pages(ht_split_owner *s, int threads) {
+  int64_t tiles = s->base.view.tiles, size = (int64_t)s->base.view.block * s->base.view.block * HT_LANES;
+#pragma omp parallel for schedule(static) num_threads(threads) if (tiles > 64)
+  for (int64_t k = 0; k < tiles; k++) {
+    const ht_tile *t = &s->tile[k];
+    touch(s->head, t->group * size * 2, t[1].group * size * 2);
+    touch(s->mid, t->group * size * 2, t[1].group * size * 2);
+    touch(s->tail, t->group * size * 4, t[1].group * size * 4);
+    touch(s->index, t->index * 2, t[1].index * 2);
+    touch(s->exponent, t->group, t[1].group);
+    touch(s->delta16, t->delta * 4, t[1].delta * 4);
+  }
+}
+
 static ht_status allocate_arrays(ht_context *ctx, ht_split_owner *s) {
   ht_split_view *view = &s->base.view;
   const ht_tile *end = &s->tile[view->tiles];
@@ -117,6 +138,7 @@ static ht_status allocate_arrays(ht_context *ctx, ht_split_owner *s) {
   HT_TRY(ctx, ht_allocate(ctx, end->delta, sizeof *s->delta16, &s->delta16));
   HT_TRY(ctx, ht_allocate(ctx, view->padded, sizeof *s->scale_exponent, &s->scale_exponent));
   for (int level = 0; level < HT_LEVEL_64; level++) HT_TRY(ctx, ht_allocate(ctx, view->blocks, sizeof(float), &s->column_error[level]));
+  touch_pages(s, ctx->threads);
   view->slice = s->slice;
   view->index = s->index;
   view->exponent = s->exponent;
@@ -165,8 +187,14 @@ static ht_status build(ht_context *ctx, ht_split_owner *s, const ht_csr_view *a,
   s->base.view = (ht_split_view){.n = a->n, .padded = ht_split_padded(a->n, g->block), .block = g->block};
   s->base.view.blocks = s->base.view.padded / HT_COLUMN_BLOCK;
   HT_TRY(ctx, set_order(ctx, s, g, options->order, tile_rows / g->block));
-  HT_TRY(ctx, lay_out(ctx, s, g, tile_rows));
-  return ht_split_set_values(&s->base, a, g);
+  ht_node_graph solver_graph;
+  HT_TRY(ctx, ht_split_permute(ctx, g, s->base.node_order, s->inverse, &solver_graph));
+  ht_status status = lay_out(ctx, s, &solver_graph, tile_rows);
+  if (status == HT_OK) status = ht_split_encode(s, a, g, &solver_graph);
+  ht_node_graph_release(ctx, &solver_graph);
+  if (status != HT_OK) return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
+  count_bytes(s);
+  return HT_OK;
 }
 
 ht_status ht_split_create(ht_context *ctx, const ht_csr_view *a, const ht_node_graph *graph, const ht_split_options *options,
@@ -189,7 +217,11 @@ ht_status ht_split_create(ht_context *ctx, const ht_csr_view *a, const ht_node_g
 
 ht_status ht_split_set_values(ht_split *split, const ht_csr_view *a, const ht_node_graph *graph) {
   ht_split_owner *s = (ht_split_owner *)split;
-  HT_TRY(split->ctx, ht_split_encode(s, a, graph));
+  ht_node_graph solver_graph;
+  HT_TRY(split->ctx, ht_split_permute(split->ctx, graph, split->node_order, s->inverse, &solver_graph));
+  ht_status status = ht_split_encode(s, a, graph, &solver_graph);
+  ht_node_graph_release(split->ctx, &solver_graph);
+  if (status != HT_OK) return ht_trace(split->ctx, status, __func__, __FILE__, __LINE__);
   count_bytes(s);
   return HT_OK;
 }

@@ -1,7 +1,7 @@
 /* Values of the split storage: scaling, encodings, and what is lost at the lower levels.
  *
- * Tiles are worked on in chunks of consecutive tiles, each with its own column sums, so that the sums are taken in the same
- * order whatever the number of threads. SPDX-License-Identifier: BSD-3-Clause */
+ * Tiles are worked on in chunks of consecutive tiles. A chunk's column sums are its own, and are added to the common ones in the
+ * order of the chunks, so that they are the same bits whatever the number of threads. SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -9,29 +9,32 @@
 #include "data/split_internal.h"
 #include "data/split_values.h"
 
-enum { CHUNKS = 256, FEWEST_CHUNKS = 8 };
+enum { MOST_CHUNKS = 256, FEWEST_CHUNKS = 8 };
 
 /* Consecutive tiles and the unknowns [low, high) that their columns and rows cover. */
 typedef struct chunk {
   int64_t tile, tiles, low, high;
-  double *error2[HT_LEVEL_64]; /* sums of squares of what is lost, a column */
 } chunk;
 
 /* What all threads share while the values are set. */
 typedef struct encoder {
   ht_split_owner *s;
   const ht_csr_view *a;
-  const ht_node_graph *graph;
-  const int16_t *exponent; /* of s_i, in the caller's order */
-  const double *scale;     /* s_i in solver order; NULL when uniform */
-  int lossy;               /* a scaled value does not give the original back: only by underflow */
+  const ht_node_graph *graph, *solver_graph;
+  const int16_t *exponent;     /* of s_i, in solver order */
+  double *scale;               /* s_i in solver order; NULL when uniform */
+  double *error2[HT_LEVEL_64]; /* sums of squares of what the levels lose, a column */
+  chunk chunks[MOST_CHUNKS];
+  int64_t count;
+  int lossy; /* a scaled value does not give the original back: only by underflow */
 } encoder;
 
 /* One thread's tile. */
 typedef struct scratch {
   ht_place place;
   ht_tile_values tile;
-  uint64_t *seen; /* bit map of column blocks, clear between tiles */
+  uint64_t *seen;              /* bit map of column blocks, clear between tiles */
+  double *error2[HT_LEVEL_64]; /* of the columns that a chunk covers */
 } scratch;
 
 /* ---- scaling ---- */
@@ -44,14 +47,24 @@ static int half_exponent(double v) {
   return (e + (e & 1)) / 2; /* e >> 1 rounded up; even for negative e */
 }
 
+static double largest_entry(const ht_csr_view *a, int64_t i) {
+  double largest = 0;
+  for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) largest = fmax(largest, fabs(a->values[k]));
+  return largest;
+}
+
+/* By the diagonal entry, found by bisection; the largest entry stands in for one that is not positive. */
 static int16_t row_exponent(const ht_csr_view *a, int64_t i) {
-  double diagonal = 0, largest = 0;
-  for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) {
-    double v = fabs(a->values[k]);
-    if (a->columns[k] == i) diagonal = a->values[k];
-    if (v > largest) largest = v;
+  int64_t low = a->row_start[i], high = a->row_start[i + 1];
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    if (a->columns[middle] < i)
+      low = middle + 1;
+    else
+      high = middle;
   }
-  double v = diagonal > 0 ? diagonal : largest;
+  double v = low < a->row_start[i + 1] && a->columns[low] == i ? a->values[low] : 0;
+  if (!(v > 0)) v = largest_entry(a, i);
   return (int16_t)(v > 0 && isfinite(v) ? half_exponent(v) : 0);
 }
 
@@ -68,32 +81,38 @@ static inline double scale_down(double v, int shift, int *lossy) {
 
 /* ---- one tile ---- */
 
-/* Values of one slice into their places. */
-static void take_values(const encoder *w, const ht_place *place, const ht_place_frame *frame, int64_t node, ht_tile_values *v, double *to,
-                        int *lossy) {
+/* The rows that lane l of the next slice will read stand anywhere when the order is not natural. */
+static inline void prefetch_next(const encoder *w, int64_t node, int64_t block) {
+  const int32_t *order = w->s->base.node_order;
+  if (!order || node + 2 * HT_LANES >= w->graph->nodes) return;
+  int64_t far = order[node + 2 * HT_LANES], near = order[node + HT_LANES];
+  __builtin_prefetch(w->a->row_start + far * block);
+  __builtin_prefetch(w->a->values + w->a->row_start[near * block]);
+  if (block > 1) __builtin_prefetch(w->a->columns + w->a->row_start[near * block]);
+}
+
+/* Values of one slice into their places. Entry k of a node stands for the caller's column graph->columns[k] and the solver's
+ * solver_graph->columns[k]. */
+static inline void take_values(const encoder *w, const ht_place *place, int64_t node, ht_tile_values *v, double *to, int *lossy,
+                               const int block) {
   const ht_csr_view *a = w->a;
-  int block = w->graph->block;
-  for (int l = 0; l < HT_LANES; l++) {
-    if (place->begin[l + 1] == place->begin[l]) continue;
-    int64_t old = ht_old_node(frame->order, node + l);
-    for (int i = 0; i < block; i++) {
-      int64_t row = old * block + i;
-      const int32_t *group = place->group + place->begin[l], *columns = w->graph->columns + w->graph->start[old];
-      for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; k++) {
-        int32_t j = 0;
+  for (int l = 0; l < HT_LANES && node + l < w->graph->nodes; l++) {
+    int64_t old = ht_old_node(w->s->base.node_order, node + l);
+    prefetch_next(w, node + l, block);
+    for (int64_t i = 0; i < block; i++) {
+      int64_t row = old * block + i, end = a->row_start[row + 1];
+      int exponent = w->exponent[(node + l) * block + i];
+      const int32_t *group = place->group + place->begin[l], *old_column = w->graph->columns + w->graph->start[old];
+      const int32_t *column = place->column + place->begin[l];
+      for (int64_t k = a->row_start[row], p = 0, j = 0; k < end; k++, p += block == 1) {
         if (block > 1) {
-          while (*columns * block + block <= a->columns[k]) {
-            columns++;
-            group++;
-          }
-          j = a->columns[k] - *columns * block;
+          while (old_column[p] * block + block <= a->columns[k]) p++;
+          j = a->columns[k] - old_column[p] * block;
         }
-        if (*group >= 0) {
-          v->nonzeros++;
-          to[((*group * block + i) * block + j) * HT_LANES + l] =
-              scale_down(a->values[k], w->exponent[row] + w->exponent[a->columns[k]], lossy);
-        }
-        if (block == 1) group++;
+        if (group[p] < 0) continue;
+        v->nonzeros++;
+        to[((group[p] * block + i) * block + j) * HT_LANES + l] =
+            scale_down(a->values[k], exponent + w->exponent[(int64_t)column[p] * block + j], lossy);
       }
     }
   }
@@ -119,7 +138,7 @@ static void fill_tile(const encoder *w, int64_t tile, scratch *my, int *lossy) {
   const ht_tile *t = &s->tile[tile];
   ht_tile_values *v = &my->tile;
   ht_place *place = &my->place;
-  ht_place_frame frame = ht_split_frame(s, w->graph, &s->range[tile]);
+  ht_place_frame frame = ht_split_frame(s, w->solver_graph, &s->range[tile]);
   int64_t size = (int64_t)w->graph->block * w->graph->block * HT_LANES, group = 0, index = t->index;
   memset(v->value, 0, (size_t)(t->groups * size) * sizeof *v->value);
   v->nonzeros = 0;
@@ -128,7 +147,9 @@ static void fill_tile(const encoder *w, int64_t tile, scratch *my, int *lossy) {
     ht_place_slice(place, &frame, node);
     ht_place_mark(place, w->graph->block, my->seen);
     write_index(place, (int32_t)t->window, s->index + index);
-    take_values(w, place, &frame, node, v, v->value + group * size, lossy);
+    if (w->graph->block == 1) take_values(w, place, node, v, v->value + group * size, lossy, 1);
+    if (w->graph->block == 2) take_values(w, place, node, v, v->value + group * size, lossy, 2);
+    if (w->graph->block == 3) take_values(w, place, node, v, v->value + group * size, lossy, 3);
     for (int g = 0; g < place->runs + place->gathers; g++, group++) {
       v->group[group] = (ht_group){.node = (int32_t)node, .gather = g >= place->runs, .index = index};
       index += g < place->runs ? 1 : HT_LANES;
@@ -143,7 +164,7 @@ static int encode_chunk(const encoder *w, const chunk *c, scratch *my) {
     ht_tile *tile = &w->s->tile[t];
     fill_tile(w, t, my, &lossy);
     ht_encode_tile(w->s, tile, &my->tile);
-    ht_measure_tile(w->s, tile, &my->tile, w->scale, c->error2, c->low);
+    ht_measure_tile(w->s, tile, &my->tile, w->scale, my->error2, c->low);
     if (!w->s->base.exactness_flags) tile->exact = HT_LEVEL_64;
   }
   return lossy;
@@ -151,73 +172,69 @@ static int encode_chunk(const encoder *w, const chunk *c, scratch *my) {
 
 /* ---- chunks ---- */
 
-static int64_t lay_chunks(const ht_split_owner *s, int64_t count, chunk *chunks) {
-  const ht_split_view *view = &s->base.view;
+/* Cut the tiles into `count` chunks; returns how many columns they cover together. */
+static int64_t lay_chunks(encoder *w, int64_t count) {
+  const ht_split_view *view = &w->s->base.view;
   int64_t covered = 0;
   for (int64_t k = 0; k < count; k++) {
     int64_t begin = view->tiles * k / count, end = view->tiles * (k + 1) / count;
-    chunk c = {.tile = begin, .tiles = end - begin, .low = s->tile[begin].row};
+    chunk c = {.tile = begin, .tiles = end - begin, .low = view->tile[begin].row};
     for (int64_t t = begin; t < end; t++) {
-      int64_t low = s->tile[t].window * view->block, high = ht_split_reach(view, &s->range[t]);
-      if (high < s->tile[t].row + s->tile[t].rows) high = s->tile[t].row + s->tile[t].rows;
+      int64_t low = view->tile[t].window * view->block, high = ht_split_reach(view, &w->s->range[t]);
+      int64_t last_row = view->tile[t].row + view->tile[t].rows;
+      if (high < last_row) high = last_row;
       if (low < c.low) c.low = low;
       if (high > c.high) c.high = high;
     }
     covered += c.high - c.low;
-    chunks[k] = c;
+    w->chunks[k] = c;
   }
+  w->count = count;
   return covered;
 }
 
-/* As many as are useful for threads, fewer where each would cover most columns. Depends on the matrix alone. */
-static int64_t choose_chunks(const ht_split_owner *s, chunk *chunks) {
-  int64_t count = s->base.view.tiles < CHUNKS ? s->base.view.tiles : CHUNKS;
-  while (lay_chunks(s, count, chunks) > 4 * s->base.view.padded && count > FEWEST_CHUNKS) count = (count + 1) / 2;
-  return count;
+/* Enough for many threads, but fewer where each would cover most columns. Depends on the matrix alone. */
+static void choose_chunks(encoder *w) {
+  int64_t tiles = w->s->base.view.tiles, count = tiles < MOST_CHUNKS ? tiles : MOST_CHUNKS;
+  while (lay_chunks(w, count) > 3 * w->s->base.view.padded && count > FEWEST_CHUNKS) count = (count + 1) / 2;
 }
 
-/* Largest column error of each block at one level. */
-static void reduce_errors(const ht_split_owner *s, const chunk *chunks, int64_t count, int level) {
-  const ht_split_view *view = &s->base.view;
-  int threads = s->base.ctx->threads;
-#pragma omp parallel for schedule(static) num_threads(threads) if (view->padded > 20000)
-  for (int64_t b = 0; b < view->blocks; b++) {
-    double sum[HT_COLUMN_BLOCK] = {0}, largest = 0;
-    int64_t first = b * HT_COLUMN_BLOCK;
-    for (int64_t k = 0; k < count; k++)
-      for (int i = 0; i < HT_COLUMN_BLOCK; i++)
-        if (first + i >= chunks[k].low && first + i < chunks[k].high) sum[i] += chunks[k].error2[level][first + i - chunks[k].low];
-    for (int i = 0; i < HT_COLUMN_BLOCK; i++)
-      if (sum[i] > largest) largest = sum[i];
-    s->column_error[level][b] = (float)sqrt(largest);
+static int64_t widest_chunk(const encoder *w) {
+  int64_t widest = 0;
+  for (int64_t k = 0; k < w->count; k++)
+    if (w->chunks[k].high - w->chunks[k].low > widest) widest = w->chunks[k].high - w->chunks[k].low;
+  return widest;
+}
+
+static void encode_all(encoder *w, scratch *all) {
+  int threads = w->s->base.ctx->threads, lossy = 0;
+  for (int level = 0; level < HT_LEVEL_64; level++) memset(w->error2[level], 0, (size_t)w->s->base.view.padded * sizeof(double));
+#pragma omp parallel for ordered schedule(static, 1) num_threads(threads) reduction(| : lossy)
+  for (int64_t k = 0; k < w->count; k++) {
+    const chunk *c = &w->chunks[k];
+    scratch *my = &all[omp_get_thread_num()];
+    for (int level = 0; level < HT_LEVEL_64; level++) memset(my->error2[level], 0, (size_t)(c->high - c->low) * sizeof(double));
+    lossy |= encode_chunk(w, c, my);
+#pragma omp ordered
+    for (int level = 0; level < HT_LEVEL_64; level++)
+      for (int64_t i = 0; i < c->high - c->low; i++) w->error2[level][c->low + i] += my->error2[level][i];
   }
+  w->lossy = lossy;
+}
+
+/* Largest column error of each block. */
+static void set_column_errors(const encoder *w) {
+  const ht_split_view *view = &w->s->base.view;
+  for (int level = 0; level < HT_LEVEL_64; level++)
+    for (int64_t b = 0; b < view->blocks; b++) {
+      double largest = 0;
+      for (int64_t i = b * HT_COLUMN_BLOCK; i < (b + 1) * HT_COLUMN_BLOCK; i++)
+        if (w->error2[level][i] > largest) largest = w->error2[level][i];
+      w->s->column_error[level][b] = (float)sqrt(largest);
+    }
 }
 
 /* ---- all tiles ---- */
-
-static void encode_tiles(encoder *w, const chunk *chunks, int64_t count, scratch *all) {
-  int threads = w->s->base.ctx->threads, lossy = 0;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(| : lossy)
-  for (int64_t k = 0; k < count; k++) {
-    for (int level = 0; level < HT_LEVEL_64; level++)
-      memset(chunks[k].error2[level], 0, (size_t)(chunks[k].high - chunks[k].low) * sizeof(double));
-    lossy |= encode_chunk(w, &chunks[k], &all[omp_get_thread_num()]);
-  }
-  w->lossy = lossy;
-  for (int level = 0; level < HT_LEVEL_64; level++) reduce_errors(w->s, chunks, count, level);
-}
-
-/* Lay the chunks and give them their sums, which lie in *sums. */
-static ht_status create_chunks(ht_split_owner *s, chunk *chunks, int64_t *count, double **sums) {
-  int64_t total = 0;
-  *count = choose_chunks(s, chunks);
-  for (int64_t k = 0; k < *count; k++) total += chunks[k].high - chunks[k].low;
-  HT_TRY(s->base.ctx, ht_allocate(s->base.ctx, total * HT_LEVEL_64, sizeof **sums, sums));
-  double *next = *sums;
-  for (int64_t k = 0; k < *count; k++)
-    for (int level = 0; level < HT_LEVEL_64; level++, next += chunks[k].high - chunks[k].low) chunks[k].error2[level] = next;
-  return HT_OK;
-}
 
 static ht_status create_scratch(const encoder *w, scratch *all, int threads) {
   ht_context *ctx = w->s->base.ctx;
@@ -230,6 +247,7 @@ static ht_status create_scratch(const encoder *w, scratch *all, int threads) {
     HT_TRY(ctx, ht_allocate(ctx, groups * size, sizeof(double), &all[k].tile.value));
     HT_TRY(ctx, ht_allocate(ctx, groups, sizeof(ht_group), &all[k].tile.group));
     HT_TRY(ctx, ht_allocate_zeroed(ctx, words, sizeof(uint64_t), &all[k].seen));
+    for (int level = 0; level < HT_LEVEL_64; level++) HT_TRY(ctx, ht_allocate(ctx, widest_chunk(w), sizeof(double), &all[k].error2[level]));
   }
   return HT_OK;
 }
@@ -240,65 +258,57 @@ static void release_scratch(ht_context *ctx, scratch *all, int threads) {
     ht_release(ctx, all[k].tile.value);
     ht_release(ctx, all[k].tile.group);
     ht_release(ctx, all[k].seen);
+    for (int level = 0; level < HT_LEVEL_64; level++) ht_release(ctx, all[k].error2[level]);
   }
   ht_release(ctx, all);
 }
 
-/* Exponents of s_i in the caller's order, and in solver order into the view (NULL there when all are the same). */
-static void set_scale(const encoder *w, const int16_t *exponent, double *scale) {
+/* Exponents of s_i, all 0 when `plain`: found row by row in the caller's order, put into solver order. */
+static void set_scale(encoder *w, int16_t *callers, double *scale, int plain) {
   ht_split_owner *s = w->s;
   ht_split_view *view = &s->base.view;
-  int threads = s->base.ctx->threads, differs = 0, block = view->block;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(| : differs) if (view->n > 20000)
-  for (int64_t i = 0; i < view->n; i++) {
-    int64_t old = ht_old_node(s->base.node_order, i / block) * block + i % block;
-    s->scale_exponent[i] = exponent[old];
-    scale[i] = ldexp(1.0, exponent[old]);
-    differs |= exponent[old] != exponent[0];
-  }
-  for (int64_t i = view->n; i < view->padded; i++) {
-    s->scale_exponent[i] = view->n > 0 ? exponent[0] : 0;
-    scale[i] = 1;
-  }
-  view->uniform_exponent = view->n > 0 ? exponent[0] : 0;
+  int64_t block = view->block;
+  int threads = s->base.ctx->threads, differs = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) if (view->n > 20000)
+  for (int64_t i = 0; i < view->n; i++) callers[i] = plain ? 0 : row_exponent(w->a, i);
+  for (int64_t node = 0; node < view->n / block; node++)
+    for (int64_t i = 0; i < block; i++) s->scale_exponent[node * block + i] = callers[ht_old_node(s->base.node_order, node) * block + i];
+  for (int64_t i = view->n; i < view->padded; i++) s->scale_exponent[i] = view->n > 0 ? s->scale_exponent[0] : 0;
+  for (int64_t i = 0; i < view->padded; i++) differs |= s->scale_exponent[i] ^ s->scale_exponent[0];
+  for (int64_t i = 0; differs && i < view->padded; i++)
+    scale[i] = ht_from_bits64((uint64_t)(1023 + s->scale_exponent[i]) << 52); /* exponents are far from the ends of the range */
+  view->uniform_exponent = view->n > 0 ? s->scale_exponent[0] : 0;
   view->scale_exponent = differs ? s->scale_exponent : NULL;
+  w->exponent = s->scale_exponent;
+  w->scale = differs ? scale : NULL;
 }
 
-static void encode_scaled(encoder *w, int16_t *exponent, double *scale, const chunk *chunks, int64_t count, scratch *all) {
-  int threads = w->s->base.ctx->threads;
-#pragma omp parallel for schedule(static) num_threads(threads) if (w->a->nnz > 20000)
-  for (int64_t i = 0; i < w->a->n; i++) exponent[i] = row_exponent(w->a, i);
-  for (int pass = 0; pass < 2; pass++) {
-    set_scale(w, exponent, scale);
-    w->exponent = exponent;
-    w->scale = w->s->base.view.scale_exponent ? scale : NULL;
-    encode_tiles(w, chunks, count, all);
-    if (!w->lossy) break;
-    memset(exponent, 0, (size_t)w->a->n * sizeof *exponent); /* bits fell below the range: as it is, then */
-  }
-}
-
-/* Everything is allocated before the first value is written: when memory ends the old values are still whole. */
-ht_status ht_split_encode(ht_split_owner *s, const ht_csr_view *a, const ht_node_graph *graph) {
+ht_status ht_split_encode(ht_split_owner *s, const ht_csr_view *a, const ht_node_graph *graph, const ht_node_graph *solver_graph) {
   ht_context *ctx = s->base.ctx;
-  encoder w = {.s = s, .a = a, .graph = graph};
+  encoder w = {.s = s, .a = a, .graph = graph, .solver_graph = solver_graph};
   int threads = ctx->threads;
+  int64_t padded = s->base.view.padded;
+  double *sums = NULL, *scale = NULL;
   int16_t *exponent = NULL;
-  double *scale = NULL, *sums = NULL;
   scratch *all;
-  chunk chunks[CHUNKS];
-  int64_t count;
   ht_status status;
+  choose_chunks(&w);
   HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, threads, sizeof *all, &all), done);
   HT_TRY_GOTO(ctx, status, create_scratch(&w, all, threads), done);
+  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, HT_LEVEL_64 * padded, sizeof *sums, &sums), done);
+  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, padded, sizeof *scale, &scale), done);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, a->n, sizeof *exponent, &exponent), done);
-  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, s->base.view.padded, sizeof *scale, &scale), done);
-  HT_TRY_GOTO(ctx, status, create_chunks(s, chunks, &count, &sums), done);
-  encode_scaled(&w, exponent, scale, chunks, count, all);
+  for (int level = 0; level < HT_LEVEL_64; level++) w.error2[level] = sums + level * padded;
+  for (int plain = 0; plain < 2; plain++) {
+    set_scale(&w, exponent, scale, plain);
+    encode_all(&w, all);
+    if (!w.lossy) break; /* else bits fell below the range of double: once more, without scaling */
+  }
+  set_column_errors(&w);
 done:
   release_scratch(ctx, all, threads);
-  ht_release(ctx, exponent);
-  ht_release(ctx, scale);
   ht_release(ctx, sums);
+  ht_release(ctx, scale);
+  ht_release(ctx, exponent);
   return status;
 }

@@ -31,9 +31,14 @@ static inline int64_t ht_split_padded(int64_t n, int block) {
   return (n + unit - 1) / unit * unit;
 }
 
-static inline ht_place_frame ht_split_frame(const ht_split_owner *s, const ht_node_graph *graph, const ht_tile_range *range) {
-  return (ht_place_frame){graph, s->base.node_order, s->inverse, s->base.view.padded / s->base.view.block, range->low, range->high};
+static inline ht_place_frame ht_split_frame(const ht_split_owner *s, const ht_node_graph *solver_graph, const ht_tile_range *range) {
+  return (ht_place_frame){solver_graph, NULL, NULL, s->base.view.padded / s->base.view.block, range->low, range->high};
 }
+
+/* The graph in solver order: rows permuted, columns renumbered and left in the caller's sequence, so that entry k of a row is
+ * still entry k. Done once, since every look-up of a renumbered column may miss the caches. Shares the arrays when natural. */
+ht_status ht_split_permute(ht_context *ctx, const ht_node_graph *graph, const int32_t *order, const int32_t *inverse,
+                           ht_node_graph *solver_graph);
 
 /* One past the last unknown that a tile may read: a run goes up to HT_LANES - 1 nodes beyond its last entry. */
 static inline int64_t ht_split_reach(const ht_split_view *view, const ht_tile_range *range) {
@@ -41,13 +46,13 @@ static inline int64_t ht_split_reach(const ht_split_view *view, const ht_tile_ra
   return end < view->padded ? end : view->padded;
 }
 
-/* split_layout.c: rows a tile when the caller does not say; tiles with their rows, windows and ranges (as many as are counted
- * first, out NULL); slices and counts of each tile, placing every slice once. */
+/* split_layout.c: rows a tile when the caller does not say; tiles with their rows, windows and ranges; slices and counts of
+ * each tile, placing every slice once. Graphs are in solver order. */
 int64_t ht_split_tile_rows(const ht_csr_view *a, int block, int64_t asked);
 ht_status ht_split_cut(ht_context *ctx, ht_split_owner *s, const ht_node_graph *graph, int64_t tile_rows);
 ht_status ht_split_count(ht_context *ctx, ht_split_owner *s, const ht_node_graph *graph);
 
 /* split_encode.c */
-ht_status ht_split_encode(ht_split_owner *s, const ht_csr_view *a, const ht_node_graph *graph);
+ht_status ht_split_encode(ht_split_owner *s, const ht_csr_view *a, const ht_node_graph *graph, const ht_node_graph *solver_graph);
 
 #endif

@@ -15,15 +15,14 @@ int64_t ht_split_tile_rows(const ht_csr_view *a, int block, int64_t asked) {
   return rows < unit ? unit : rows / unit * unit;
 }
 
-/* Columns that the nodes [node, node + count) read. The graph's rows are ascending, so natural order needs only their ends. */
-static ht_tile_range span(const ht_node_graph *g, const int32_t *order, const int32_t *inverse, int64_t node, int64_t count) {
+/* Columns that the nodes [node, node + count) read. Rows in the caller's order are ascending: their ends are enough. */
+static ht_tile_range span(const ht_node_graph *g, int64_t node, int64_t count) {
   ht_tile_range r = {INT32_MAX, 0};
   for (int64_t i = node; i < node + count && i < g->nodes; i++) {
-    int64_t old = ht_old_node(order, i), begin = g->start[old], end = g->start[old + 1];
-    for (int64_t k = begin; k < end; k += inverse || end - 1 - k < 2 ? 1 : end - 1 - k) {
-      int32_t c = inverse ? inverse[g->columns[k]] : g->columns[k];
-      if (c < r.low) r.low = c;
-      if (c >= r.high) r.high = c + 1;
+    int64_t begin = g->start[i], end = g->start[i + 1], step = !g->own_start && end - begin > 1 ? end - 1 - begin : 1;
+    for (int64_t k = begin; k < end; k += step) {
+      if (g->columns[k] < r.low) r.low = g->columns[k];
+      if (g->columns[k] >= r.high) r.high = g->columns[k] + 1;
     }
   }
   if (r.low > r.high) r.low = 0;
@@ -63,16 +62,13 @@ static void add_tile(cutter *c, int64_t unit, int64_t units, ht_tile_range range
 
 /* Row blocks too wide for one window: mark what they read, and cover it from the left with windows. */
 static void add_windows(cutter *c, int64_t unit, int64_t units, ht_tile_range range) {
-  const ht_split_owner *s = c->s;
   int64_t first = range.low / HT_COLUMN_BLOCK, last = (range.high - 1) / HT_COLUMN_BLOCK;
   memset(c->reached + first / 64, 0, (size_t)(last / 64 - first / 64 + 1) * sizeof *c->reached);
-  for (int64_t i = unit * c->unit_nodes; i < (unit + units) * c->unit_nodes && i < c->graph->nodes; i++) {
-    int64_t old = ht_old_node(s->base.node_order, i);
-    for (int64_t k = c->graph->start[old]; k < c->graph->start[old + 1]; k++) {
-      int32_t column = s->inverse ? s->inverse[c->graph->columns[k]] : c->graph->columns[k];
-      c->reached[column / HT_COLUMN_BLOCK / 64] |= 1ull << (column / HT_COLUMN_BLOCK % 64);
+  for (int64_t i = unit * c->unit_nodes; i < (unit + units) * c->unit_nodes && i < c->graph->nodes; i++)
+    for (int64_t k = c->graph->start[i]; k < c->graph->start[i + 1]; k++) {
+      int32_t b = c->graph->columns[k] / HT_COLUMN_BLOCK;
+      c->reached[b / 64] |= 1ull << (b % 64);
     }
-  }
   int accumulate = 0;
   for (int64_t b = first; b <= last; b++) {
     if (!(c->reached[b / 64] >> (b % 64) & 1)) continue;
@@ -107,7 +103,7 @@ static ht_status cut_with(ht_context *ctx, cutter *c, int64_t tile_rows) {
   int64_t unit_rows = c->unit_nodes * c->graph->block, units = s->base.view.padded / unit_rows;
   int threads = ctx->threads;
 #pragma omp parallel for schedule(static) num_threads(threads) if (units > 64)
-  for (int64_t u = 0; u < units; u++) c->unit[u] = span(c->graph, s->base.node_order, s->inverse, u * c->unit_nodes, c->unit_nodes);
+  for (int64_t u = 0; u < units; u++) c->unit[u] = span(c->graph, u * c->unit_nodes, c->unit_nodes);
   cut_all(c, tile_rows / unit_rows, units);
   HT_TRY(ctx, ht_allocate(ctx, c->tiles, sizeof *s->range, &s->range));
   HT_TRY(ctx, ht_allocate_zeroed(ctx, c->tiles + 1, sizeof *s->tile, &s->tile));

@@ -136,25 +136,25 @@ void ht_encode_tile(ht_split_owner *s, ht_tile *t, const ht_tile_values *v) {
 
 /* ---- what is lost ---- */
 
-/* The columns of a component of a group, from the chunk's first one. */
-static void group_columns(const ht_split_view *view, const ht_tile *t, const ht_group *g, int64_t low, int64_t *column) {
-  for (int l = 0; l < HT_LANES; l++) column[l] = ht_group_column(view, t, g, l) * view->block - low;
-}
+/* What 16 and 32 bits lose of eight values. */
+typedef struct lost {
+  double at16[HT_LANES], at32[HT_LANES];
+} lost;
 
-static void lost_fixed(const ht_split_owner *s, int64_t at, int e, const double *v, double *lost16, double *lost32) {
+static inline void lose_fixed(const ht_split_owner *s, int64_t at, int e, const double *v, lost *out) {
   double unit16 = power_of_two(-15 - e), unit32 = power_of_two(-31 - e);
+  const int16_t *head = s->head + at, *mid = s->mid + at;
   for (int l = 0; l < HT_LANES; l++) {
-    double v16 = unit16 * s->head[at + l], v32 = unit32 * (s->head[at + l] * 65536 + s->mid[at + l]);
-    lost16[l] = v[l] - v16;
-    lost32[l] = v[l] - v32;
+    out->at16[l] = v[l] - unit16 * head[l];
+    out->at32[l] = v[l] - unit32 * (head[l] * 65536 + mid[l]);
   }
 }
 
-static void lost_float(const ht_split_owner *s, int64_t at, const double *v, double *lost16, double *lost32) {
+static inline void lose_float(const ht_split_owner *s, int64_t at, const double *v, lost *out) {
   for (int l = 0; l < HT_LANES; l++) {
     uint32_t head = (uint32_t)(uint16_t)s->head[at + l] << 16;
-    lost16[l] = v[l] - (double)ht_from_bits32(head);
-    lost32[l] = v[l] - (double)ht_from_bits32(head + (uint32_t)(int32_t)s->mid[at + l]);
+    out->at16[l] = v[l] - (double)ht_from_bits32(head);
+    out->at32[l] = v[l] - (double)ht_from_bits32(head + (uint32_t)(int32_t)s->mid[at + l]);
   }
 }
 
@@ -163,62 +163,97 @@ typedef struct row_loss {
   double sum[3][HT_LANES], diagonal[3][HT_LANES];
 } row_loss;
 
-static void measure_group(const ht_split_owner *s, const ht_tile *t, const ht_tile_values *v, int64_t g, const double *scale,
-                          double *const *error2, int64_t low, row_loss *row) {
+/* Where the sums of a tile go: from the first column of the chunk. */
+typedef struct sums {
+  const double *scale; /* from the first column of all; NULL when uniform */
+  double *error16, *error32;
+  int64_t low;
+} sums;
+
+/* Eight consecutive columns, none of them the diagonal: the common case, in a form that compilers vectorise. */
+static inline void add_run(const lost *loss, const sums *to, int64_t column, double *restrict row) {
+  double *restrict error16 = to->error16 + column - to->low, *restrict error32 = to->error32 + column - to->low;
+  const double *restrict scale = to->scale ? to->scale + column : NULL;
+  for (int l = 0; l < HT_LANES; l++) {
+    error16[l] += loss->at16[l] * loss->at16[l];
+    error32[l] += loss->at32[l] * loss->at32[l];
+  }
+  if (scale)
+    for (int l = 0; l < HT_LANES; l++) row[l] += loss->at16[l] * scale[l];
+  else
+    for (int l = 0; l < HT_LANES; l++) row[l] += loss->at16[l];
+}
+
+/* Any columns. The diagonal's share of 16 bits waits for its correction; a lane without an entry adds 0. */
+static inline void add_any(const lost *loss, const sums *to, const int64_t *column, int64_t first_row, int64_t row_step, double *row,
+                           double *diagonal) {
+  for (int l = 0; l < HT_LANES; l++) {
+    row[l] += to->scale ? loss->at16[l] * to->scale[column[l]] : loss->at16[l];
+    to->error32[column[l] - to->low] += loss->at32[l] * loss->at32[l];
+    if (column[l] == first_row + l * row_step)
+      diagonal[l] += loss->at16[l];
+    else
+      to->error16[column[l] - to->low] += loss->at16[l] * loss->at16[l];
+  }
+}
+
+static inline void measure_group(const ht_split_owner *s, const ht_tile *t, const ht_tile_values *v, int64_t g, const sums *to,
+                                 row_loss *row, const int block) {
   const ht_split_view *view = &s->base.view;
-  int block = view->block;
   const ht_group *group = &v->group[g];
-  int64_t at = (t->group + g) * block * block * HT_LANES, column[HT_LANES];
   const double *value = v->value + g * block * block * HT_LANES;
-  group_columns(view, t, group, low, column);
+  int64_t at = (t->group + g) * block * block * HT_LANES, node[HT_LANES];
+  for (int l = 0; l < HT_LANES; l++) node[l] = ht_group_column(view, t, group, l);
   for (int i = 0; i < block; i++)
     for (int j = 0; j < block; j++, at += HT_LANES, value += HT_LANES) {
-      double lost16[HT_LANES], lost32[HT_LANES];
+      lost loss;
       if (t->encoding == HT_FIXED)
-        lost_fixed(s, at, s->exponent[t->group + g], value, lost16, lost32);
+        lose_fixed(s, at, s->exponent[t->group + g], value, &loss);
       else
-        lost_float(s, at, value, lost16, lost32);
-      for (int l = 0; l < HT_LANES; l++) {
-        int64_t c = column[l] + j;
-        row->sum[i][l] += scale ? lost16[l] * scale[c + low] : lost16[l];
-        error2[HT_LEVEL_32][c] += lost32[l] * lost32[l];
-        if (c + low == (group->node + (int64_t)l) * block + i) {
-          row->diagonal[i][l] += lost16[l]; /* its correction is not known yet; a lane without entry adds 0 */
-        } else {
-          error2[HT_LEVEL_16][c] += lost16[l] * lost16[l];
-        }
+        lose_float(s, at, value, &loss);
+      if (block == 1 && !group->gather && node[0] != group->node) {
+        add_run(&loss, to, node[0], row->sum[0]);
+        continue;
       }
+      int64_t column[HT_LANES];
+      for (int l = 0; l < HT_LANES; l++) column[l] = node[l] * block + j;
+      add_any(&loss, to, column, (int64_t)group->node * block + i, block, row->sum[i], row->diagonal[i]);
     }
 }
 
 /* Corrections of a slice's rows, and with them the loss of the diagonal. A correction above 1 is more than the diagonal that it
  * corrects (couplings to far weaker neighbours): it is left out, and the column error shows what the level then loses. */
-static void finish_slice(const ht_split_owner *s, const ht_tile *t, int64_t node, const double *scale, double *const *error2, int64_t low,
-                         const row_loss *loss) {
+static void finish_slice(const ht_split_owner *s, const ht_tile *t, int64_t node, const sums *to, const row_loss *loss) {
   int block = s->base.view.block;
   for (int l = 0; l < HT_LANES; l++)
     for (int i = 0; i < block; i++) {
       int64_t row = (node + l) * block + i;
-      double delta = scale ? loss->sum[i][l] / scale[row] : loss->sum[i][l];
+      double delta = to->scale ? loss->sum[i][l] / to->scale[row] : loss->sum[i][l];
       float stored = fabs(delta) <= 1 ? (float)delta : 0;
       double rest = loss->diagonal[i][l] - (double)stored;
       s->delta16[t->delta + row - t->row] = stored;
-      error2[HT_LEVEL_16][row - low] += rest * rest;
+      to->error16[row - to->low] += rest * rest;
     }
+}
+
+static inline void measure_tile(const ht_split_owner *s, const ht_tile *t, const ht_tile_values *v, const sums *to, const int block) {
+  int64_t g = 0, node = t->row / block;
+  for (const ht_slice *slice = s->slice + t->slice; slice < s->slice + t->slice + t->slices; slice++, node += HT_LANES) {
+    row_loss loss;
+    memset(&loss, 0, sizeof loss);
+    for (int64_t end = g + slice->runs + slice->gathers; g < end; g++) measure_group(s, t, v, g, to, &loss, block);
+    finish_slice(s, t, node, to, &loss);
+  }
 }
 
 void ht_measure_tile(ht_split_owner *s, const ht_tile *t, const ht_tile_values *v, const double *scale, double *const *error2,
                      int64_t low) {
-  const ht_split_view *view = &s->base.view;
+  sums to = {scale, error2[HT_LEVEL_16], error2[HT_LEVEL_32], low};
   if (t->encoding == HT_RAW || t->exact == HT_LEVEL_16) {
     memset(s->delta16 + t->delta, 0, (size_t)t->rows * sizeof *s->delta16);
     return;
   }
-  int64_t g = 0, node = t->row / view->block;
-  for (int64_t k = t->slice; k < t->slice + t->slices; k++, node += HT_LANES) {
-    row_loss loss;
-    memset(&loss, 0, sizeof loss);
-    for (int64_t end = g + view->slice[k].runs + view->slice[k].gathers; g < end; g++) measure_group(s, t, v, g, scale, error2, low, &loss);
-    finish_slice(s, t, node, scale, error2, low, &loss);
-  }
+  if (s->base.view.block == 1) measure_tile(s, t, v, &to, 1);
+  if (s->base.view.block == 2) measure_tile(s, t, v, &to, 2);
+  if (s->base.view.block == 3) measure_tile(s, t, v, &to, 3);
 }

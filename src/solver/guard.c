@@ -293,6 +293,7 @@ static ht_status on_pause(ht_guard *g, ht_cg_event event, int *done, ht_outcome 
   const ht_cg_state *s = &g->loop->state;
   double elapsed = ht_seconds() - g->started;
   (void)event;
+  g->next_pause = s->iteration + (g->progress ? 1 : PAUSE_EVERY);
   int stop = ht_stop_requested(g->ctx);
   if (g->progress) {
     ht_progress view = {s->iteration, s->norm_r / g->norm_b, elapsed, NULL};
@@ -332,7 +333,7 @@ static void set_events(ht_guard *g) {
   s->grow_above = lowest_level(g) < HT_LEVEL_64 ? 1e6 * g->reference : INFINITY;
   s->iteration_end = iteration_limit(g);
   s->decide_at = g->policy.decide && g->loop->op->blocks ? s->iteration + g->policy_interval : INT64_MAX;
-  s->pause_at = s->iteration + (g->progress ? 1 : PAUSE_EVERY);
+  s->pause_at = g->next_pause;
 }
 
 static void begin(ht_guard *g, double norm) {
@@ -345,11 +346,12 @@ static void begin(ht_guard *g, double norm) {
   g->claimed = INFINITY;
   g->futile = 0;
   g->since = g->improved_at = 0;
+  g->next_pause = g->progress ? 0 : PAUSE_EVERY;
   g->segment_end = -1;
   g->replacements = g->restores = 0;
   s->iteration = 0;
   s->fresh = 1;
-  s->norm_r = norm;
+  s->norm_r = s->history[0] = norm;
   memset(s->bytes_level, 0, sizeof s->bytes_level);
   for (int k = 0; k < HT_LEVEL_64; k++) s->error2[k] = NAN;
   g->loop->set_iterate(g->loop, g->x);
@@ -418,15 +420,44 @@ static void fill_report(const ht_guard *g, double norm, ht_report *report) {
 }
 
 /* b = 0 has the solution 0, for every tolerance. */
-static void report_zero(ht_guard *g, ht_report *report) {
+static void solve_zero(ht_guard *g, ht_report *report) {
   memset(g->x, 0, (size_t)g->loop->op->n * sizeof(double));
+  g->loop->state.iteration = 0;
+  g->loop->state.history[0] = 0;
   report->outcome = HT_CONVERGED;
   report->iterations = report->products = report->replacements = report->restores = 0;
   report->norm_b = report->residual_true = report->residual_recursive = report->residual_initial = report->backward_error = 0;
 }
 
+/* r'r is of the size ||b||^2 and r'M^-1 r of ||b||^2 / ||A||, and both fall by rtol^2. A power of two on b and x keeps both far
+ * from the ends of the range; 0 where that is no question. */
+static int choose_shift(const ht_guard *g) {
+  double centre = 2 * log2(g->norm_b) - (isfinite(g->certifier.norm_inf) ? log2(g->certifier.norm_inf) / 2 : 0);
+  return fabs(centre) > 200 && isfinite(centre) ? (int)(-centre / 2) : 0;
+}
+
+static void shift_vector(int64_t n, const double *from, double *to, int shift) {
+  for (int64_t i = 0; i < n; i++) to[i] = ldexp(from[i], shift);
+}
+
+static ht_status solve_shifted(ht_guard *g, ht_report *report) {
+  double norm;
+  HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, &norm));
+  report->residual_initial = norm / g->norm_b;
+  begin(g, norm);
+  memcpy(g->best, g->x, (size_t)g->loop->op->n * sizeof(double));
+  g->best_norm = norm;
+  if (norm > g->goal) {
+    HT_TRY(g->ctx, iterate(g, &report->outcome, &norm));
+    if (report->outcome != HT_CONVERGED) HT_TRY(g->ctx, keep_best(g, &norm));
+  }
+  if (norm <= g->goal) report->outcome = HT_CONVERGED;
+  fill_report(g, norm, report);
+  return HT_OK;
+}
+
 ht_status ht_guard_solve(ht_guard *g, const double *b, double *x, ht_report *report) {
-  double norm = NAN;
+  int64_t n = g->loop->op->n;
   g->b = b;
   g->x = x;
   g->detail = report->detail;
@@ -434,43 +465,40 @@ ht_status ht_guard_solve(ht_guard *g, const double *b, double *x, ht_report *rep
   g->best_norm = INFINITY;
   g->certifier.products = 0;
   g->certifier.time_s = 0;
+  g->norm_b = ht_norm2(g->ctx, g->certifier.backend, n, b);
   if (find_non_finite(g, b, "b") || find_non_finite(g, x, "x0")) {
     report->outcome = HT_NON_FINITE;
-    return HT_OK;
+  } else if (g->norm_b == 0) {
+    solve_zero(g, report);
+  } else {
+    double norm_b = g->norm_b;
+    int shift = choose_shift(g);
+    if (shift) {
+      shift_vector(n, b, g->shifted, shift);
+      shift_vector(n, x, x, shift);
+      g->b = g->shifted;
+      g->norm_b = ht_norm2(g->ctx, g->certifier.backend, n, g->b);
+    }
+    g->goal = fmax(g->options->rtol * g->norm_b, ldexp(g->options->atol, shift));
+    HT_TRY(g->ctx, solve_shifted(g, report));
+    if (shift) shift_vector(n, x, x, -shift);
+    report->norm_b = norm_b;
   }
-  g->norm_b = ht_norm2(g->ctx, g->certifier.backend, g->loop->op->n, b);
-  if (g->norm_b == 0) {
-    report_zero(g, report);
-    return HT_OK;
-  }
-  HT_TRY(g->ctx, ht_certify(&g->certifier, x, b, g->residual, &norm));
-  report->residual_initial = norm / g->norm_b;
-  g->goal = fmax(g->options->rtol * g->norm_b, g->options->atol);
-  begin(g, norm);
-  memcpy(g->best, x, (size_t)g->loop->op->n * sizeof(double));
-  g->best_norm = norm;
-  if (norm <= g->goal)
-    report->outcome = HT_CONVERGED;
-  else {
-    HT_TRY(g->ctx, iterate(g, &report->outcome, &norm));
-    if (report->outcome != HT_CONVERGED) HT_TRY(g->ctx, keep_best(g, &norm));
-    if (norm <= g->goal) report->outcome = HT_CONVERGED;
-  }
-  fill_report(g, norm, report);
   report->time_solve_s = ht_seconds() - g->started;
   report->time_certificate_s = g->certifier.time_s;
   return HT_OK;
 }
 
 ht_status ht_guard_allocate(ht_guard *g, int64_t n) {
-  double **work[] = {&g->residual, &g->previous, &g->best};
+  double **work[] = {&g->residual, &g->previous, &g->best, &g->shifted};
   for (size_t k = 0; k < sizeof work / sizeof *work; k++) HT_TRY(g->ctx, ht_allocate(g->ctx, n, sizeof(double), work[k]));
   return HT_OK;
 }
 
 void ht_guard_release(ht_guard *g) {
-  ht_release(g->ctx, g->residual);
-  ht_release(g->ctx, g->previous);
-  ht_release(g->ctx, g->best);
-  g->residual = g->previous = g->best = NULL;
+  double **work[] = {&g->residual, &g->previous, &g->best, &g->shifted};
+  for (size_t k = 0; k < sizeof work / sizeof *work; k++) {
+    ht_release(g->ctx, *work[k]);
+    *work[k] = NULL;
+  }
 }

@@ -20,7 +20,7 @@ typedef struct ht_guard {
   ht_progress_fn progress;
   void *progress_user;
   /* workspace, n each */
-  double *residual, *previous, *best;
+  double *residual, *previous, *best, *shifted;
   /* of the running solve */
   const double *b;
   double *x;
@@ -35,6 +35,7 @@ typedef struct ht_guard {
   int64_t since;       /* iteration of the last replacement */
   int64_t improved_at; /* iteration of the last clear fall of ||r|| */
   double lowest;       /* ||r|| then */
+  int64_t next_pause;
   int64_t segment_end; /* CG coefficients up to here belong to one Krylov space; -1: still running */
   int64_t replacements, restores;
   char *detail; /* HT_REPORT_TEXT: the value and index that show the outcome */

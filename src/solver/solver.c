@@ -347,6 +347,7 @@ static ht_status solve_column(ht_solver *s, const double *b, double *x, ht_repor
   if (s->refused != HT_CONVERGED) {
     r->outcome = s->refused;
     r->iterations = 0;
+    r->time_solve_s = 0;
     snprintf(r->detail, sizeof r->detail, "%s", s->refusal);
     return HT_OK;
   }

@@ -3,7 +3,7 @@
  *
  * An iteration is one sweep over the rows. The update of x, r and p runs just far enough ahead of the product that the
  * product finds its inputs in cache, so each vector crosses memory once an iteration: 4 reads and 4 writes of 8 bytes a row,
- * 4 bytes of the inverse diagonal, and the matrix. Rows that another part reads are updated first. Two barriers an iteration:
+ * 8 bytes of the inverse diagonal, and the matrix. Rows that another part reads are updated first. Two barriers an iteration:
  * after those early rows, and before the sums are read. The sums are taken unit by unit in a fixed order, whatever the threads.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend/cpu/cg.h"
