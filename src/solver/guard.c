@@ -33,6 +33,12 @@ static void start_levels(ht_guard *g) {
   enforce_floor(g);
 }
 
+static int64_t sum_of_levels(const ht_guard *g) {
+  int64_t sum = 0;
+  for (int64_t b = 0; b < g->loop->op->blocks; b++) sum += g->loop->block_level[b];
+  return sum;
+}
+
 static void consult_policy(ht_guard *g) {
   const ht_cg_state *s = &g->loop->state;
   ht_policy_view view = {.iteration = s->iteration,
@@ -46,8 +52,12 @@ static void consult_policy(ht_guard *g) {
                          .error_f32 = g->loop->op->column_error[HT_LEVEL_32],
                          .measured_16 = sqrt(s->error2[HT_LEVEL_16]),
                          .measured_f32 = sqrt(s->error2[HT_LEVEL_32])};
+  int64_t before = sum_of_levels(g);
   g->policy.decide(&g->policy, &view, g->loop->block_level);
   enforce_floor(g);
+  /* A look costs a few per cent of a product: the less it changes, the longer until the next. */
+  int64_t longest = 8 * g->policy_interval;
+  g->interval = sum_of_levels(g) != before ? g->policy_interval : 2 * g->interval < longest ? 2 * g->interval : longest;
 }
 
 /* How far the residual may fall before it is replaced. The replacement changes it by about a thousandth at 16 bits, which costs
@@ -332,7 +342,7 @@ static void set_events(ht_guard *g) {
   s->replace_below = g->drop > 0 && g->drop * g->reference > s->goal ? g->drop * g->reference : -1;
   s->grow_above = lowest_level(g) < HT_LEVEL_64 ? 1e6 * g->reference : INFINITY;
   s->iteration_end = iteration_limit(g);
-  s->decide_at = g->policy.decide && g->loop->op->blocks ? s->iteration + g->policy_interval : INT64_MAX;
+  s->decide_at = g->policy.decide && g->loop->op->blocks ? s->iteration + g->interval : INT64_MAX;
   s->pause_at = g->next_pause;
 }
 
@@ -340,6 +350,7 @@ static void begin(ht_guard *g, double norm) {
   ht_cg_state *s = &g->loop->state;
   g->floor = HT_LEVEL_16;
   g->policy = g->asked;
+  g->interval = g->policy_interval;
   start_levels(g);
   g->drop = g->policy.replaces ? first_drop(lowest_level(g)) : 0;
   g->reference = g->lowest = norm;
