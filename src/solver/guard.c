@@ -58,6 +58,7 @@ static void consult_policy(ht_guard *g) {
   /* A look costs a few per cent of a product: the less it changes, the longer until the next. */
   int64_t longest = 8 * g->policy_interval;
   g->interval = sum_of_levels(g) != before ? g->policy_interval : 2 * g->interval < longest ? 2 * g->interval : longest;
+  g->next_look = s->iteration + g->interval;
 }
 
 /* How far the residual may fall before it is replaced. The replacement changes it by about a thousandth at 16 bits, which costs
@@ -82,6 +83,7 @@ static void give_up_level(ht_guard *g) {
   g->policy.replaces = 0;
   g->policy.start = HT_LEVEL_64;
   g->drop = 0;
+  g->next_look = g->loop->state.iteration + g->interval;
   start_levels(g);
 }
 
@@ -342,7 +344,7 @@ static void set_events(ht_guard *g) {
   s->replace_below = g->drop > 0 && g->drop * g->reference > s->goal ? g->drop * g->reference : -1;
   s->grow_above = lowest_level(g) < HT_LEVEL_64 ? 1e6 * g->reference : INFINITY;
   s->iteration_end = iteration_limit(g);
-  s->decide_at = g->policy.decide && g->loop->op->blocks ? s->iteration + g->interval : INT64_MAX;
+  s->decide_at = g->policy.decide && g->loop->op->blocks ? g->next_look : INT64_MAX;
   s->pause_at = g->next_pause;
 }
 
@@ -350,7 +352,7 @@ static void begin(ht_guard *g, double norm) {
   ht_cg_state *s = &g->loop->state;
   g->floor = HT_LEVEL_16;
   g->policy = g->asked;
-  g->interval = g->policy_interval;
+  g->interval = g->next_look = g->policy_interval;
   start_levels(g);
   g->drop = g->policy.replaces ? first_drop(lowest_level(g)) : 0;
   g->reference = g->lowest = norm;
