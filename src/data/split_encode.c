@@ -88,7 +88,7 @@ static inline void prefetch_next(const encoder *w, int64_t node, int64_t block) 
   if (!order || node + 2 * HT_LANES >= w->graph->nodes) return;
   int64_t far = order[node + 2 * HT_LANES], near = order[node + HT_LANES];
   __builtin_prefetch(w->a->row_start + far * block);
-  __builtin_prefetch(w->a->values + w->a->row_start[near * block]);
+  for (int64_t k = w->a->row_start[near * block]; k < w->a->row_start[near * block + 1]; k += 8) __builtin_prefetch(w->a->values + k);
   if (block > 1) __builtin_prefetch(w->a->columns + w->a->row_start[near * block]);
 }
 
