@@ -165,6 +165,12 @@ static ht_status on_reached(ht_guard *g, ht_cg_event event, int *done, ht_outcom
     finish(done, outcome, HT_CONVERGED);
     return HT_OK;
   }
+  if (g->options->stopping == HT_STOPPING_PAPER) {
+    finish(done, outcome, HT_RECURSIVE_ONLY);
+    snprintf(g->detail, HT_REPORT_TEXT, "the true residual is %.2e ||b|| where the recursive one is %.2e", norm / g->norm_b,
+             g->loop->state.norm_r / g->norm_b);
+    return HT_OK;
+  }
   replace(g, norm, change);
   restart(g);
   if (lowest_level(g) < HT_LEVEL_64) {
@@ -340,7 +346,7 @@ static int64_t iteration_limit(const ht_guard *g) {
 
 static void set_events(ht_guard *g) {
   ht_cg_state *s = &g->loop->state;
-  s->goal = g->goal * AIM;
+  s->goal = g->options->stopping == HT_STOPPING_PAPER ? g->goal : g->goal * AIM;
   s->replace_below = g->drop > 0 && g->drop * g->reference > s->goal ? g->drop * g->reference : -1;
   s->grow_above = lowest_level(g) < HT_LEVEL_64 ? 1e6 * g->reference : INFINITY;
   s->iteration_end = iteration_limit(g);
@@ -354,7 +360,7 @@ static void begin(ht_guard *g, double norm) {
   g->policy = g->asked;
   g->interval = g->next_look = g->policy_interval;
   start_levels(g);
-  g->drop = g->policy.replaces ? first_drop(lowest_level(g)) : 0;
+  g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? first_drop(lowest_level(g)) : 0;
   g->reference = g->lowest = norm;
   g->claimed = INFINITY;
   g->futile = 0;
@@ -469,6 +475,7 @@ static ht_status solve_shifted(ht_guard *g, ht_report *report) {
   double norm;
   HT_TRY(g->ctx, first_residual(g, &norm));
   report->residual_initial = norm / g->norm_b;
+  if (g->options->stopping == HT_STOPPING_PAPER) g->goal = g->options->rtol * norm;
   begin(g, norm);
   memcpy(g->best, g->x, (size_t)g->loop->op->n * sizeof(double));
   g->best_norm = norm;
