@@ -256,14 +256,19 @@ static ht_status test_null_vector(ht_guard *g, int *is_null, double *ratio) {
   return HT_OK;
 }
 
+static void ritz_extremes(const ht_guard *g, double *smallest, double *largest) {
+  const ht_cg_state *s = &g->loop->state;
+  int64_t steps = g->segment_end >= 0 ? g->segment_end : s->iteration;
+  ht_ritz_extremes(steps < s->capacity ? steps : s->capacity, s->alphas, s->betas, g->ritz, smallest, largest);
+}
+
 /* A level's error must stay small against the smallest eigenvalue, which the Ritz values approach from above. When it no longer
  * is, the residual is made exact and the loop goes on, direction and all, under the fallback. */
 static ht_status check_level(ht_guard *g) {
   static const double SAFE = 4; /* the 2-norm of random errors is about twice their largest column norm */
-  const ht_cg_state *s = &g->loop->state;
   double smallest, largest, norm, change;
   if (!g->policy.fallback || g->segment_end >= 0) return HT_OK;
-  ht_ritz_extremes(s->iteration < s->capacity ? s->iteration : s->capacity, s->alphas, s->betas, &smallest, &largest);
+  ritz_extremes(g, &smallest, &largest);
   if (!(smallest < SAFE * g->policy.error_start)) return HT_OK;
   give_up_level(g);
   HT_TRY(g->ctx, refresh(g, &norm, &change));
@@ -419,9 +424,7 @@ static void fill_report(const ht_guard *g, double norm, ht_report *report) {
   report->bytes_f32 = s->bytes_level[HT_LEVEL_32];
   report->bytes_f64 = s->bytes_level[HT_LEVEL_64];
   report->bytes_vectors = (double)s->iteration * g->loop->vector_bytes;
-  int64_t steps = g->segment_end >= 0 ? g->segment_end : s->iteration;
-  if (steps > s->capacity) steps = s->capacity;
-  ht_ritz_extremes(steps, s->alphas, s->betas, &report->eigenvalue_min, &report->eigenvalue_max);
+  ritz_extremes(g, &report->eigenvalue_min, &report->eigenvalue_max);
   report->condition_estimate = report->eigenvalue_max / report->eigenvalue_min;
   /* While the loop runs the history is absolute; readers get it relative to ||b||. */
   for (int64_t i = 0; i <= s->iteration && i < s->capacity; i++) s->history[i] /= g->norm_b;
@@ -505,11 +508,12 @@ ht_status ht_guard_solve(ht_guard *g, const double *b, double *x, ht_report *rep
 ht_status ht_guard_allocate(ht_guard *g, int64_t n) {
   double **work[] = {&g->residual, &g->previous, &g->best, &g->shifted};
   for (size_t k = 0; k < sizeof work / sizeof *work; k++) HT_TRY(g->ctx, ht_allocate(g->ctx, n, sizeof(double), work[k]));
+  HT_TRY(g->ctx, ht_allocate(g->ctx, 2 * g->loop->state.capacity, sizeof(double), &g->ritz));
   return HT_OK;
 }
 
 void ht_guard_release(ht_guard *g) {
-  double **work[] = {&g->residual, &g->previous, &g->best, &g->shifted};
+  double **work[] = {&g->residual, &g->previous, &g->best, &g->shifted, &g->ritz};
   for (size_t k = 0; k < sizeof work / sizeof *work; k++) {
     ht_release(g->ctx, *work[k]);
     *work[k] = NULL;

@@ -21,6 +21,7 @@ typedef struct ht_guard {
   void *progress_user;
   /* workspace, n each */
   double *residual, *previous, *best, *shifted;
+  double *ritz; /* 2 entries for each iteration that the loop records */
   /* of the running solve */
   const double *b;
   double *x;

@@ -65,7 +65,7 @@ static ht_status iterate(const process *p, int steps, ht_lanczos *result) {
     }
   }
   result->steps = k;
-  ht_tridiagonal_extremes(k, alpha, beta + 1, &result->smallest, &result->largest);
+  ht_tridiagonal_extremes(k, alpha, beta + 1, 0, &result->smallest, &result->largest);
   return HT_OK;
 }
 
