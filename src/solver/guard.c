@@ -116,7 +116,6 @@ static void replace(ht_guard *g, double norm, double change) {
   g->loop->set_residual(g->loop, g->residual);
   if (!(change <= KEEP_DIRECTION * norm)) restart(g);
   g->reference = norm;
-  g->since = g->loop->state.iteration;
   g->replacements++;
 }
 
@@ -128,7 +127,6 @@ static ht_status restore(ht_guard *g) {
   g->loop->set_residual(g->loop, g->residual);
   restart(g);
   g->reference = norm;
-  g->since = g->loop->state.iteration;
   g->restores++;
   return HT_OK;
 }
@@ -208,8 +206,9 @@ static double relative_curvature(const ht_guard *g) {
   return s->pap / pp / (isfinite(size) && size > 0 ? size : 1);
 }
 
-/* Non-positive curvature or a non-finite number. Below FP64 the storage may be to blame: go back and climb. In FP64 it is the
- * matrix, or a direction that rounding has spoilt near the end: that gets one restart. */
+/* Non-positive curvature, a non-finite number or, below FP64 alone (set_events), a residual that grew. Below FP64 the storage may
+ * be to blame: go back and climb. In FP64 it is the matrix, or a direction that rounding has spoilt near the end: that gets
+ * FUTILE_CLAIMS restarts. */
 static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
   double norm, change, curvature = relative_curvature(g);
   if (lowest_level(g) < HT_LEVEL_64) {
@@ -217,7 +216,6 @@ static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outc
     give_up_level(g);
     return restore(g);
   }
-  if (event == HT_CG_GREW) return HT_OK;
   if (event == HT_CG_CURVATURE && curvature < -1e-10) {
     snprintf(g->detail, HT_REPORT_TEXT, "p'Ap = %.3e at iteration %lld, %.1e of ||A|| ||p||^2: the matrix has a negative eigenvalue",
              g->loop->state.pap, (long long)g->loop->state.iteration, curvature);
@@ -363,7 +361,7 @@ static void begin(ht_guard *g, double norm) {
   g->reference = g->lowest = norm;
   g->claimed = INFINITY;
   g->futile = 0;
-  g->since = g->improved_at = 0;
+  g->improved_at = 0;
   g->next_pause = g->progress ? 0 : PAUSE_EVERY;
   g->segment_end = -1;
   g->replacements = g->restores = 0;

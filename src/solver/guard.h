@@ -33,7 +33,6 @@ typedef struct ht_guard {
   double certified;    /* true residual of the last certificate */
   double claimed;      /* true residual at the last failed claim in FP64 */
   int futile;          /* failed claims in FP64 that gained nothing */
-  int64_t since;       /* iteration of the last replacement */
   int64_t improved_at; /* iteration of the last clear fall of ||r|| */
   double lowest;       /* ||r|| then */
   int64_t next_pause;
