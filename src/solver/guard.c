@@ -5,7 +5,7 @@
 #include <string.h>
 #include "solver/spectrum.h"
 
-enum { PAUSE_EVERY = 64, NULL_TEST_AFTER = 200, FUTILE_CLAIMS = 3 };
+enum { CHECK_EVERY = 64, NULL_TEST_AFTER = 200, FUTILE_CLAIMS = 3 };
 
 /* The loop aims slightly below the goal, because the true residual it is judged by differs in the last digits. */
 static const double AIM = 0.995;
@@ -289,7 +289,7 @@ static ht_status check_progress(ht_guard *g, int *done, ht_outcome *outcome) {
   if (idle < NULL_TEST_AFTER) return HT_OK;
   int is_null = 0;
   double ratio = NAN;
-  if (idle % NULL_TEST_AFTER < PAUSE_EVERY) HT_TRY(g->ctx, test_null_vector(g, &is_null, &ratio));
+  if (idle % NULL_TEST_AFTER < CHECK_EVERY) HT_TRY(g->ctx, test_null_vector(g, &is_null, &ratio));
   if (is_null) {
     snprintf(g->detail, HT_REPORT_TEXT, "||A r|| = %.1e ||A|| ||r|| at iteration %lld: what remains of b is in the null space of A", ratio,
              (long long)s->iteration);
@@ -308,10 +308,11 @@ static ht_status on_pause(ht_guard *g, ht_cg_event event, int *done, ht_outcome 
   const ht_cg_state *s = &g->loop->state;
   double elapsed = ht_seconds() - g->started;
   (void)event;
-  g->next_pause = s->iteration + (g->progress ? 1 : PAUSE_EVERY);
+  g->next_pause = s->iteration + (g->progress ? 1 : CHECK_EVERY);
   int stop = ht_stop_requested(g->ctx);
   if (g->progress) {
-    ht_progress view = {s->iteration, s->norm_r / g->norm_b, elapsed, NULL};
+    int is_callers = !g->loop->plan && g->b != g->shifted; /* order and scale */
+    ht_progress view = {s->iteration, s->norm_r / g->norm_b, elapsed, is_callers ? s->x : NULL};
     stop |= g->progress(g->progress_user, &view) != 0;
   }
   if (stop) {
@@ -324,6 +325,8 @@ static ht_status on_pause(ht_guard *g, ht_cg_event event, int *done, ht_outcome 
     finish(done, outcome, HT_TIME_LIMIT);
     return HT_OK;
   }
+  if (s->iteration < g->next_check) return HT_OK;
+  g->next_check = s->iteration + CHECK_EVERY;
   HT_TRY(g->ctx, check_level(g));
   return check_progress(g, done, outcome);
 }
@@ -362,7 +365,8 @@ static void begin(ht_guard *g, double norm) {
   g->claimed = INFINITY;
   g->futile = 0;
   g->improved_at = 0;
-  g->next_pause = g->progress ? 0 : PAUSE_EVERY;
+  g->next_pause = g->progress ? 0 : CHECK_EVERY;
+  g->next_check = CHECK_EVERY;
   g->segment_end = -1;
   g->replacements = g->restores = 0;
   s->iteration = 0;
@@ -380,6 +384,8 @@ static ht_status iterate(ht_guard *g, ht_outcome *outcome, double *norm) {
     set_events(g);
     ht_cg_event event = g->loop->run(g->loop);
     HT_TRY(g->ctx, handlers[event](g, event, &done, outcome));
+    int missed = event != HT_CG_PAUSE && g->loop->state.iteration >= g->next_pause; /* a loop tells one event an iteration */
+    if (missed && !done) HT_TRY(g->ctx, on_pause(g, event, &done, outcome));
   }
   *norm = g->certified;
   return HT_OK;
