@@ -52,7 +52,7 @@ static ht_policy fixed(const char *name, ht_level level) {
 }
 
 /* From this many nonzeros a row 16-bit values pay even for half as many iterations again. With several unknowns a node they cost
- * more: delta16 keeps one constant vector, not one a component (docs/decisions/0002). */
+ * more: delta16 keeps one constant vector, not one a component. */
 static const double LONG_ROWS = 16;
 
 /* Where values stay in cache low precision saves nothing; where tiles are exact it costs nothing; elsewhere long rows are worth 16 bits

@@ -11,8 +11,7 @@ static inline int64_t caller_index(const ht_loop *loop, int64_t i) { return loop
 
 /* s_i (sign = 1) or 1/s_i (sign = -1), made from its exponent. */
 static inline double scale(const ht_split_view *a, int64_t i, int sign) {
-  int e = a->scale_exponent ? a->scale_exponent[i] : a->uniform_exponent;
-  return ht_from_bits64((uint64_t)(1023 + sign * e) << 52);
+  return ht_from_bits64((uint64_t)(1023 + sign * ht_split_exponent(a, i)) << 52);
 }
 
 static void move_in(ht_loop *loop, const double *from, double *to, int sign) {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "solver/spectrum.h"
 
-enum { PAUSE_EVERY = 64, NULL_TEST_AFTER = 200, FUTILE_CLAIMS = 3 };
+enum { CHECK_EVERY = 64, NULL_TEST_AFTER = 200, FUTILE_CLAIMS = 3 };
 
 /* The loop aims slightly below the goal, because the true residual it is judged by differs in the last digits. */
 static const double AIM = 0.995;
@@ -116,7 +116,6 @@ static void replace(ht_guard *g, double norm, double change) {
   g->loop->set_residual(g->loop, g->residual);
   if (!(change <= KEEP_DIRECTION * norm)) restart(g);
   g->reference = norm;
-  g->since = g->loop->state.iteration;
   g->replacements++;
 }
 
@@ -128,7 +127,6 @@ static ht_status restore(ht_guard *g) {
   g->loop->set_residual(g->loop, g->residual);
   restart(g);
   g->reference = norm;
-  g->since = g->loop->state.iteration;
   g->restores++;
   return HT_OK;
 }
@@ -214,8 +212,9 @@ static double relative_curvature(const ht_guard *g) {
   return s->pap / pp / (isfinite(size) && size > 0 ? size : 1);
 }
 
-/* Non-positive curvature or a non-finite number. Below FP64 the storage may be to blame: go back and climb. In FP64 it is the
- * matrix, or a direction that rounding has spoilt near the end: that gets one restart. */
+/* Non-positive curvature, a non-finite number or, below FP64 alone (set_events), a residual that grew. Below FP64 the storage may
+ * be to blame: go back and climb. In FP64 it is the matrix, or a direction that rounding has spoilt near the end: that gets
+ * FUTILE_CLAIMS restarts. */
 static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
   double norm, change, curvature = relative_curvature(g);
   if (lowest_level(g) < HT_LEVEL_64) {
@@ -223,7 +222,6 @@ static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outc
     give_up_level(g);
     return restore(g);
   }
-  if (event == HT_CG_GREW) return HT_OK;
   if (event == HT_CG_CURVATURE && curvature < -1e-10) {
     snprintf(g->detail, HT_REPORT_TEXT, "p'Ap = %.3e at iteration %lld, %.1e of ||A|| ||p||^2: the matrix has a negative eigenvalue",
              g->loop->state.pap, (long long)g->loop->state.iteration, curvature);
@@ -262,14 +260,19 @@ static ht_status test_null_vector(ht_guard *g, int *is_null, double *ratio) {
   return HT_OK;
 }
 
+static void ritz_extremes(const ht_guard *g, double *smallest, double *largest) {
+  const ht_cg_state *s = &g->loop->state;
+  int64_t steps = g->segment_end >= 0 ? g->segment_end : s->iteration;
+  ht_ritz_extremes(steps < s->capacity ? steps : s->capacity, s->alphas, s->betas, g->ritz, smallest, largest);
+}
+
 /* A level's error must stay small against the smallest eigenvalue, which the Ritz values approach from above. When it no longer
  * is, the residual is made exact and the loop goes on, direction and all, under the fallback. */
 static ht_status check_level(ht_guard *g) {
   static const double SAFE = 4; /* the 2-norm of random errors is about twice their largest column norm */
-  const ht_cg_state *s = &g->loop->state;
   double smallest, largest, norm, change;
   if (!g->policy.fallback || g->segment_end >= 0) return HT_OK;
-  ht_ritz_extremes(s->iteration < s->capacity ? s->iteration : s->capacity, s->alphas, s->betas, &smallest, &largest);
+  ritz_extremes(g, &smallest, &largest);
   if (!(smallest < SAFE * g->policy.error_start)) return HT_OK;
   give_up_level(g);
   HT_TRY(g->ctx, refresh(g, &norm, &change));
@@ -292,7 +295,7 @@ static ht_status check_progress(ht_guard *g, int *done, ht_outcome *outcome) {
   if (idle < NULL_TEST_AFTER) return HT_OK;
   int is_null = 0;
   double ratio = NAN;
-  if (idle % NULL_TEST_AFTER < PAUSE_EVERY) HT_TRY(g->ctx, test_null_vector(g, &is_null, &ratio));
+  if (idle % NULL_TEST_AFTER < CHECK_EVERY) HT_TRY(g->ctx, test_null_vector(g, &is_null, &ratio));
   if (is_null) {
     snprintf(g->detail, HT_REPORT_TEXT, "||A r|| = %.1e ||A|| ||r|| at iteration %lld: what remains of b is in the null space of A", ratio,
              (long long)s->iteration);
@@ -311,10 +314,11 @@ static ht_status on_pause(ht_guard *g, ht_cg_event event, int *done, ht_outcome 
   const ht_cg_state *s = &g->loop->state;
   double elapsed = ht_seconds() - g->started;
   (void)event;
-  g->next_pause = s->iteration + (g->progress ? 1 : PAUSE_EVERY);
+  g->next_pause = s->iteration + (g->progress ? 1 : CHECK_EVERY);
   int stop = ht_stop_requested(g->ctx);
   if (g->progress) {
-    ht_progress view = {s->iteration, s->norm_r / g->norm_b, elapsed, NULL};
+    int is_callers = !g->loop->plan && g->b != g->shifted; /* order and scale */
+    ht_progress view = {s->iteration, s->norm_r / g->norm_b, elapsed, is_callers ? s->x : NULL};
     stop |= g->progress(g->progress_user, &view) != 0;
   }
   if (stop) {
@@ -327,6 +331,8 @@ static ht_status on_pause(ht_guard *g, ht_cg_event event, int *done, ht_outcome 
     finish(done, outcome, HT_TIME_LIMIT);
     return HT_OK;
   }
+  if (s->iteration < g->next_check) return HT_OK;
+  g->next_check = s->iteration + CHECK_EVERY;
   HT_TRY(g->ctx, check_level(g));
   return check_progress(g, done, outcome);
 }
@@ -364,8 +370,9 @@ static void begin(ht_guard *g, double norm) {
   g->reference = g->lowest = norm;
   g->claimed = INFINITY;
   g->futile = 0;
-  g->since = g->improved_at = 0;
-  g->next_pause = g->progress ? 0 : PAUSE_EVERY;
+  g->improved_at = 0;
+  g->next_pause = g->progress ? 0 : CHECK_EVERY;
+  g->next_check = CHECK_EVERY;
   g->segment_end = -1;
   g->replacements = g->restores = 0;
   s->iteration = 0;
@@ -383,6 +390,8 @@ static ht_status iterate(ht_guard *g, ht_outcome *outcome, double *norm) {
     set_events(g);
     ht_cg_event event = g->loop->run(g->loop);
     HT_TRY(g->ctx, handlers[event](g, event, &done, outcome));
+    int missed = event != HT_CG_PAUSE && g->loop->state.iteration >= g->next_pause; /* a loop tells one event an iteration */
+    if (missed && !done) HT_TRY(g->ctx, on_pause(g, event, &done, outcome));
   }
   *norm = g->certified;
   return HT_OK;
@@ -425,9 +434,7 @@ static void fill_report(const ht_guard *g, double norm, ht_report *report) {
   report->bytes_f32 = s->bytes_level[HT_LEVEL_32];
   report->bytes_f64 = s->bytes_level[HT_LEVEL_64];
   report->bytes_vectors = (double)s->iteration * g->loop->vector_bytes;
-  int64_t steps = g->segment_end >= 0 ? g->segment_end : s->iteration;
-  if (steps > s->capacity) steps = s->capacity;
-  ht_ritz_extremes(steps, s->alphas, s->betas, &report->eigenvalue_min, &report->eigenvalue_max);
+  ritz_extremes(g, &report->eigenvalue_min, &report->eigenvalue_max);
   report->condition_estimate = report->eigenvalue_max / report->eigenvalue_min;
   /* While the loop runs the history is absolute; readers get it relative to ||b||. */
   for (int64_t i = 0; i <= s->iteration && i < s->capacity; i++) s->history[i] /= g->norm_b;
@@ -524,11 +531,12 @@ ht_status ht_guard_solve(ht_guard *g, const double *b, double *x, ht_report *rep
 ht_status ht_guard_allocate(ht_guard *g, int64_t n) {
   double **work[] = {&g->residual, &g->previous, &g->best, &g->shifted};
   for (size_t k = 0; k < sizeof work / sizeof *work; k++) HT_TRY(g->ctx, ht_allocate(g->ctx, n, sizeof(double), work[k]));
+  HT_TRY(g->ctx, ht_allocate(g->ctx, 2 * g->loop->state.capacity, sizeof(double), &g->ritz));
   return HT_OK;
 }
 
 void ht_guard_release(ht_guard *g) {
-  double **work[] = {&g->residual, &g->previous, &g->best, &g->shifted};
+  double **work[] = {&g->residual, &g->previous, &g->best, &g->shifted, &g->ritz};
   for (size_t k = 0; k < sizeof work / sizeof *work; k++) {
     ht_release(g->ctx, *work[k]);
     *work[k] = NULL;

@@ -248,13 +248,17 @@ static void tridiagonal_extremes_are_those_of_lapack(void **state) {
         e[i] = o[i] = (kind == 1 ? 0 : kind == 2 ? (i % 2) * random_value() : random_value()) * scale; /* also decoupled blocks */
       }
       assert_int_equal(LAPACKE_dsterf(n, w, o), 0);
-      ht_tridiagonal_extremes(n, d, e, &low, &high);
+      ht_tridiagonal_extremes(n, d, e, 0, &low, &high);
       double bound = 4 * n * DBL_EPSILON * fmax(fabs(w[0]), fabs(w[n - 1]));
       assert_true(fabs(low - w[0]) <= bound);
       assert_true(fabs(high - w[n - 1]) <= bound);
     }
-  double low, high;
-  ht_tridiagonal_extremes(0, NULL, NULL, &low, &high);
+  double low, high, positive[] = {2, 2e-8, 1}, zero[] = {0, 0}, infinite[] = {1, INFINITY};
+  ht_tridiagonal_extremes(3, positive, zero, 1e-6, &low, &high);
+  assert_true(fabs(low - 2e-8) <= 1e-6 * 2e-8 && fabs(high - 2) <= 1e-6 * 2);
+  ht_tridiagonal_extremes(2, infinite, zero, 0, &low, &high);
+  assert_true(isnan(low) && isnan(high));
+  ht_tridiagonal_extremes(0, NULL, NULL, 0, &low, &high);
   assert_true(isnan(low) && isnan(high));
 }
 

@@ -129,7 +129,7 @@ static void block_statistics(const ht_split_view *a, const ht_cg_state *state, i
   for (int64_t b = row / HT_COLUMN_BLOCK; b * HT_COLUMN_BLOCK < row + rows; b++) {
     double norm2 = 0, largest = 0;
     for (int64_t i = b * HT_COLUMN_BLOCK; i < (b + 1) * HT_COLUMN_BLOCK; i++) {
-      double v = state->p[i] * ldexp(1.0, -(a->scale_exponent ? a->scale_exponent[i] : a->uniform_exponent));
+      double v = state->p[i] * ldexp(1.0, -ht_split_exponent(a, i));
       norm2 += v * v;
       if (fabs(v) > largest) largest = fabs(v);
     }
