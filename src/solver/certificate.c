@@ -49,6 +49,11 @@ ht_status ht_certify(ht_certifier *c, const double *x, const double *b, double *
   return HT_OK;
 }
 
+double ht_certificate_bytes(const ht_certifier *c) {
+  return c->matrix ? (double)c->matrix->nnz * (sizeof(double) + sizeof(int32_t)) + (double)c->matrix->n * sizeof(int64_t)
+                   : (double)c->op->bytes;
+}
+
 double ht_backward_error(const ht_certifier *c, const double *x, const double *b, const double *r) {
   int64_t n = c->op->n;
   double scale = c->norm_inf * ht_norm_inf(n, x) + ht_norm_inf(n, b);
