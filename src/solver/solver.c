@@ -29,13 +29,14 @@ struct ht_solver {
   ht_precond *precond;
   ht_loop *loop;
   ht_guard guard;
+  ht_policy_facts facts;
   char why[HT_REPORT_TEXT];
   ht_outcome refused; /* a typed outcome known before any iteration, else HT_CONVERGED */
   char refusal[HT_REPORT_TEXT];
   double time_setup_s;
   /* of the last solve */
   ht_report *column_reports;
-  int columns;
+  int columns, report_capacity;
 };
 
 /* ---- life ---- */
@@ -50,6 +51,7 @@ ht_status ht_solver_create(ht_context *ctx, const ht_options *options, ht_solver
   else
     ht_options_set_defaults(&s->options);
   s->options.ctx = ctx;
+  s->guard.ctx = ctx;
   *solver = s;
   return HT_OK;
 }
@@ -67,7 +69,6 @@ static void forget(ht_solver *s) {
 
 void ht_solver_destroy(ht_solver *s) {
   if (!s) return;
-  s->guard.ctx = s->ctx;
   forget(s);
   ht_release(s->ctx, s->averaged.values);
   ht_release(s->ctx, s->diagonal);
@@ -83,7 +84,6 @@ ht_status ht_solver_set_option(ht_solver *s, const char *name, const char *value
 }
 
 static ht_status set_problem(ht_solver *s, int64_t n, const double *diagonal) {
-  s->guard.ctx = s->ctx;
   forget(s);
   ht_release(s->ctx, s->diagonal);
   s->diagonal = NULL;
@@ -235,7 +235,8 @@ static ht_status make_loop(ht_solver *s) {
 
 static ht_policy_facts gather_facts(const ht_solver *s) {
   const ht_split_view *a = s->op->split;
-  ht_policy_facts f = {.levels = s->op->blocks > 0, .cache_bytes = (double)s->op->backend->cache_bytes()};
+  ht_policy_facts f = {
+      .levels = s->op->blocks > 0, .share_exact_16 = NAN, .share_exact_32 = NAN, .cache_bytes = (double)s->op->backend->cache_bytes()};
   f.bytes_streamed = (double)s->op->bytes + s->loop->vector_bytes;
   f.nonzeros_per_row = (double)s->op->nnz / (double)s->n;
   if (!a || !s->op->nnz) return f;
@@ -259,11 +260,12 @@ static ht_status make_all(ht_solver *s) {
   *g = (ht_guard){.ctx = s->ctx, .loop = s->loop, .options = &s->options.solve};
   HT_TRY(s->ctx, ht_guard_allocate(g, s->n));
   ht_certifier_init(&g->certifier, s->ctx, s->matrix, s->op);
-  ht_policy_facts facts = gather_facts(s);
+  s->facts = gather_facts(s);
+  s->why[0] = 0;
   if (s->policy_fn)
     ht_policy_create_user(s->policy_fn, s->policy_user, &g->asked);
   else
-    HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &facts, &g->asked, s->why));
+    HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &s->facts, &g->asked, s->why));
   return HT_OK;
 }
 
@@ -296,7 +298,6 @@ ht_status ht_solver_prepare(ht_solver *s) {
   if (s->matrix) inspect_matrix(s);
   HT_TRY(s->ctx, choose_symmetric(s));
   HT_TRY(s->ctx, keep_operator(s, &kept));
-  s->guard.ctx = s->ctx;
   forget(s);
   s->op = kept;
   if (s->refused == HT_CONVERGED) {
@@ -325,10 +326,9 @@ static void describe(const ht_solver *s, ht_report *r) {
   snprintf(r->policy, sizeof r->policy, "%s", s->policy_fn ? "custom" : s->options.policy.policy);
   snprintf(r->version, sizeof r->version, "%s", ht_version());
   snprintf(r->backend, sizeof r->backend, "cpu");
-  if (!op || !s->loop) return; /* refused: there is no loop, though an operator may be kept for the next values */
-  ht_policy_facts facts = gather_facts(s);
-  r->share_exact_16 = facts.share_exact_16;
-  r->share_exact_f32 = facts.share_exact_32;
+  if (!op) return; /* refused */
+  r->share_exact_16 = s->facts.share_exact_16;
+  r->share_exact_f32 = s->facts.share_exact_32;
   r->time_ordering_s = op->time_ordering_s;
   r->bytes_matrix = op->bytes;
   r->bytes_per_nonzero = op->nnz ? (double)op->bytes / (double)op->nnz : NAN;
@@ -342,7 +342,6 @@ static void describe(const ht_solver *s, ht_report *r) {
 }
 
 static ht_status solve_column(ht_solver *s, const double *b, double *x, ht_report *r) {
-  ht_report_clear(r);
   describe(s, r);
   if (s->refused != HT_CONVERGED) {
     r->outcome = s->refused;
@@ -351,7 +350,6 @@ static ht_status solve_column(ht_solver *s, const double *b, double *x, ht_repor
     snprintf(r->detail, sizeof r->detail, "%s", s->refusal);
     return HT_OK;
   }
-  s->guard.options = &s->options.solve;
   s->guard.policy_interval = s->options.policy.policy_interval;
   s->guard.progress = s->progress;
   s->guard.progress_user = s->progress_user;
@@ -377,11 +375,16 @@ static void add_column(ht_report *all, const ht_report *one) {
   if (!(one->backward_error <= all->backward_error)) all->backward_error = one->backward_error;
 }
 
-static ht_status reserve_reports(ht_solver *s, int columns) {
-  if (columns <= s->columns) return HT_OK;
-  ht_release(s->ctx, s->column_reports);
+/* Reports that say that nothing has been solved yet: what is left of them when a column fails. */
+static ht_status reset_reports(ht_solver *s, int columns) {
   s->columns = 0;
-  HT_TRY(s->ctx, ht_allocate(s->ctx, columns, sizeof(ht_report), &s->column_reports));
+  if (columns > s->report_capacity) {
+    ht_release(s->ctx, s->column_reports);
+    s->report_capacity = 0;
+    HT_TRY(s->ctx, ht_allocate(s->ctx, columns, sizeof(ht_report), &s->column_reports));
+    s->report_capacity = columns;
+  }
+  for (int k = 0; k < columns; k++) ht_report_clear(&s->column_reports[k]);
   s->columns = columns;
   return HT_OK;
 }
@@ -390,7 +393,7 @@ ht_status ht_solver_solve(ht_solver *s, int columns, const double *b, double *x,
   HT_CHECK(s->ctx, columns > 0 && b && x, HT_BAD_ARGUMENT,
            "solve needs at least one right-hand side and two arrays, and was given %d columns", columns);
   if (!s->prepared || (s->matrix && s->version != s->matrix->version)) HT_TRY(s->ctx, ht_solver_prepare(s));
-  HT_TRY(s->ctx, reserve_reports(s, columns));
+  HT_TRY(s->ctx, reset_reports(s, columns));
   for (int k = 0; k < columns; k++) HT_TRY(s->ctx, solve_column(s, b + (int64_t)k * s->n, x + (int64_t)k * s->n, &s->column_reports[k]));
   if (!report) return HT_OK;
   *report = s->column_reports[0];
@@ -404,7 +407,7 @@ const ht_report *ht_solver_column_report(const ht_solver *s, int column) {
 
 int64_t ht_solver_history(const ht_solver *s, const double **history) {
   *history = NULL;
-  if (!s->loop || !s->columns || s->column_reports[0].iterations < 0) return 0;
+  if (!s->loop || !s->columns || s->column_reports[s->columns - 1].iterations < 0) return 0; /* refused, or not solved */
   const ht_cg_state *state = &s->loop->state;
   *history = state->history;
   return state->iteration + 1 < state->capacity ? state->iteration + 1 : state->capacity;
