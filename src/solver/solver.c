@@ -56,13 +56,22 @@ ht_status ht_solver_create(ht_context *ctx, const ht_options *options, ht_solver
   return HT_OK;
 }
 
-static void forget(ht_solver *s) {
+static void forget_loop(ht_solver *s) {
   ht_guard_release(&s->guard);
   ht_loop_destroy(s->loop);
-  ht_precond_destroy(s->precond);
-  ht_operator_destroy(s->op);
   s->loop = NULL;
+  s->columns = 0; /* their history was the loop's */
+}
+
+static void forget_precond(ht_solver *s) {
+  ht_precond_destroy(s->precond);
   s->precond = NULL;
+}
+
+static void forget(ht_solver *s) {
+  forget_loop(s);
+  forget_precond(s);
+  ht_operator_destroy(s->op);
   s->op = NULL;
   s->prepared = 0;
 }
@@ -216,7 +225,7 @@ static ht_status make_precond(ht_solver *s) {
 }
 
 static int64_t history_capacity(const ht_solver *s) {
-  int64_t limit = s->options.solve.max_iterations ? s->options.solve.max_iterations : 200000;
+  int64_t limit = s->options.solve.max_iterations ? s->options.solve.max_iterations : HT_MOST_DEFAULT_ITERATIONS;
   return (limit < 1000000 ? limit : 1000000) + 1;
 }
 
@@ -252,9 +261,20 @@ static ht_policy_facts gather_facts(const ht_solver *s) {
   return f;
 }
 
+/* New values on the old pattern: the ordering and the analyses of the pattern are kept. */
+static ht_status update_values(ht_solver *s) {
+  HT_TRY(s->ctx, s->op->update(s->op, s->symmetric));
+  if (!s->precond->update || has_empty_row(s))
+    forget_precond(s); /* make_precond chooses again */
+  else
+    HT_TRY(s->ctx, s->precond->update(s->precond, s->symmetric));
+  return HT_OK;
+}
+
 static ht_status make_all(ht_solver *s) {
+  if (s->op) HT_TRY(s->ctx, update_values(s));
   if (!s->op) HT_TRY(s->ctx, make_operator(s));
-  HT_TRY(s->ctx, make_precond(s));
+  if (!s->precond) HT_TRY(s->ctx, make_precond(s));
   HT_TRY(s->ctx, make_loop(s));
   ht_guard *g = &s->guard;
   *g = (ht_guard){.ctx = s->ctx, .loop = s->loop, .options = &s->options.solve};
@@ -276,30 +296,19 @@ static ht_status read_diagonal(ht_solver *s) {
   return HT_OK;
 }
 
-/* With new values on the old pattern the operator keeps its ordering and analysis; the rest is made anew, since it is cheap. */
-static ht_status keep_operator(ht_solver *s, ht_operator **kept) {
-  *kept = NULL;
-  if (!s->prepared || !s->matrix || !s->op || s->refused != HT_CONVERGED) return HT_OK;
-  s->prepared = 0;
-  HT_TRY(s->ctx, s->op->update(s->op, s->symmetric));
-  *kept = s->op;
-  s->op = NULL;
-  return HT_OK;
-}
-
 ht_status ht_solver_prepare(ht_solver *s) {
   double start = ht_seconds();
-  ht_operator *kept;
+  int same_pattern = s->prepared && s->matrix;
   HT_CHECK(s->ctx, s->matrix || s->apply, HT_BAD_ARGUMENT,
            "the solver has no matrix: call ht_solver_set_matrix or ht_solver_set_operator first");
+  s->prepared = 0;
   if (s->options.solve.threads) HT_TRY(s->ctx, ht_context_set_threads(s->ctx, (int)s->options.solve.threads));
   HT_TRY(s->ctx, read_diagonal(s));
   s->refused = HT_CONVERGED;
   if (s->matrix) inspect_matrix(s);
   HT_TRY(s->ctx, choose_symmetric(s));
-  HT_TRY(s->ctx, keep_operator(s, &kept));
-  forget(s);
-  s->op = kept;
+  forget_loop(s);
+  if (!same_pattern || s->refused != HT_CONVERGED) forget(s);
   if (s->refused == HT_CONVERGED) {
     ht_status status = make_all(s);
     if (status != HT_OK) {

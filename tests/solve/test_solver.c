@@ -128,19 +128,19 @@ static void several_columns_and_warm_start(void **state) {
 }
 
 static void new_values_give_what_a_new_solver_gives(void **state) {
-  static const char *const formats[] = {"split", "csr", "tilecsc"};
+  static const char *const formats[] = {"split", "csr", "tilecsc"}, *const preconds[] = {"none", "jacobi", "block-jacobi", "ic0"};
   ht_context *ctx;
   (void)state;
   OK(ht_context_create(&ctx));
-  for (size_t f = 0; f < 3; f++) {
+  for (size_t c = 0; c < 12; c++) {
     ht_matrix *a = make(ctx, "stencil2d", "size", "30", "coefficients", "lognormal");
     int64_t n = ht_matrix_rows(a), nnz = ht_matrix_nonzeros(a);
     const double *old;
     double *x = vector(n), *y = vector(n), *b = vector(n), *values = vector(nnz);
-    const char *const settings[][2] = {{"format", formats[f]}};
+    const char *const settings[][2] = {{"format", formats[c % 3]}, {"precond", preconds[c / 3]}};
     ht_report report;
     for (int64_t i = 0; i < n; i++) b[i] = 1;
-    ht_solver *solver = solver_with(ctx, a, 1, settings);
+    ht_solver *solver = solver_with(ctx, a, 2, settings);
     OK(ht_solver_solve(solver, 1, b, x, &report));
     ht_matrix_csr(a, NULL, NULL, &old);
     for (int64_t k = 0; k < nnz; k++) values[k] = 3 * old[k];
@@ -149,7 +149,7 @@ static void new_values_give_what_a_new_solver_gives(void **state) {
     OK(ht_solver_solve(solver, 1, b, x, &report));
     assert_int_equal(report.outcome, HT_CONVERGED);
     assert_true(true_residual(a, x, b) <= 1e-10 + 1e-13);
-    ht_solver *other = solver_with(ctx, a, 1, settings);
+    ht_solver *other = solver_with(ctx, a, 2, settings);
     OK(ht_solver_solve(other, 1, b, y, &report));
     assert_memory_equal(x, y, (size_t)n * sizeof(double));
     ht_solver_destroy(solver);
