@@ -207,6 +207,34 @@ static int all_16(void *user, const ht_policy_view *view, uint8_t *precision) {
   return 0;
 }
 
+/* Blocks that a policy leaves alone keep their precision, FP64 at the start; no answer means FP64. */
+static int lower_one(void *user, const ht_policy_view *view, uint8_t *precision) {
+  int *looks = user;
+  for (int64_t b = 0; b < view->blocks; b++) assert_int_equal(precision[b], *looks == 1 && b == 0 ? HT_BF16 : HT_F64);
+  precision[0] = HT_BF16;
+  return (*looks)++ > 0;
+}
+
+static void policies_see_the_present_precision(void **state) {
+  ht_context *ctx;
+  int looks = 0;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  ht_matrix *a = make(ctx, "stencil2d", "size", "40", "coefficients", "lognormal");
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *b = vector(n);
+  for (int64_t i = 0; i < n; i++) b[i] = 1;
+  ht_solver *solver = solver_with(ctx, a, 0, NULL);
+  ht_solver_set_policy(solver, lower_one, &looks);
+  OK(ht_solver_solve(solver, 1, b, x, NULL));
+  assert_true(looks > 2);
+  assert_string_equal(ht_solver_column_report(solver, 0)->policy_chosen, "");
+  ht_solver_destroy(solver);
+  free(x), free(b);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
 /* However careless the policy, the answer is certified. */
 static void the_callers_policy(void **state) {
   ht_context *ctx;
@@ -281,6 +309,7 @@ int main(void) {
       cmocka_unit_test(new_values_give_what_a_new_solver_gives),
       cmocka_unit_test(the_callers_operator),
       cmocka_unit_test(the_callers_policy),
+      cmocka_unit_test(policies_see_the_present_precision),
       cmocka_unit_test(progress_changes_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
