@@ -1,6 +1,5 @@
 /* Reading the problem, and making a right-hand side where none is given. SPDX-License-Identifier: BSD-3-Clause */
 #include "problem.h"
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,26 +11,9 @@ double seconds_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Does every row add up to zero but for rounding? Then the constant vector is a null vector, and A*1 would be noise. */
-static int is_singular_by_rows(const ht_matrix *matrix, int64_t n) {
-  const int64_t *start;
-  const double *values;
-  ht_matrix_csr(matrix, &start, NULL, &values);
-  for (int64_t i = 0; i < n; i++) {
-    double sum = 0, size = 0;
-    for (int64_t k = start[i]; k < start[i + 1]; k++) {
-      sum += values[k];
-      size += fabs(values[k]);
-    }
-    if (fabs(sum) > (double)(start[i + 1] - start[i]) * DBL_EPSILON * size) return 0;
-  }
-  return n > 0;
-}
-
 static ht_status read_b(ht_context *ctx, cli_problem *p, const char *b) {
   const char *source = b ? b : "A*ones";
-  int singular = is_singular_by_rows(p->matrix, p->n), columns;
-  if (singular) cli_warning("the matrix is singular: every row adds up to 0; a consistent b is solved all the same");
+  int singular = ht_matrix_rows_add_to_zero(p->matrix), columns; /* A*1 would be noise */
   p->origin = b ? b : "b = A*1, so that the solution is known";
   if (!b && singular) {
     source = "A*random:1";

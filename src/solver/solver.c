@@ -173,6 +173,10 @@ static void inspect_matrix(ht_solver *s) {
     ht_log(s->ctx, HT_LOG_WARNING,
            "the matrix is singular: %lld rows are empty, row %lld among them; a consistent b is solved all the same", (long long)empties,
            (long long)empty + 1);
+  else if (ht_matrix_rows_add_to_zero(a))
+    ht_log(s->ctx, HT_LOG_WARNING,
+           "the matrix is singular: every row adds up to 0, and the constant vector is a null vector; a b that adds up to 0 is solved all "
+           "the same");
 }
 
 /* CG needs a matrix that is symmetric to the bit: the average with the transpose. The certificate uses the matrix as given. */
