@@ -19,13 +19,15 @@ int cli_bad(const char *format, ...) {
   return CLI_BAD;
 }
 
-void cli_warning(const char *sentence) { fprintf(stderr, "halftone: warning: %s\n", sentence); }
-
 static int verbose;
 
+/* A message that comes again, as in the rounds of bench, is shown once. */
 static void on_log(void *user, ht_log_level level, const char *message) {
   static const char *const prefix[] = {"", "warning: ", "", "debug: "};
+  static char last[512];
   (void)user;
+  if (!strncmp(last, message, sizeof last - 1)) return;
+  snprintf(last, sizeof last, "%s", message);
   fprintf(stderr, "halftone: %s%s\n", prefix[level], message);
 }
 

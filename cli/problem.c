@@ -1,6 +1,5 @@
 /* Reading the problem, and making a right-hand side where none is given. SPDX-License-Identifier: BSD-3-Clause */
 #include "problem.h"
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,32 +11,24 @@ double seconds_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Whether every row adds up to zero but for rounding (then the constant vector is a null vector, and A*1 would be noise), and
- * whether a row is empty: in both cases the solution is known only up to a null vector. */
-static void look_for_null_vectors(const ht_matrix *matrix, int64_t n, int *constant, int *unique) {
+/* A row without a nonzero: the solution is known only up to a null vector. */
+static int has_empty_row(const ht_matrix *matrix, int64_t n) {
   const int64_t *start;
   const double *values;
   ht_matrix_csr(matrix, &start, NULL, &values);
-  *constant = n > 0;
-  *unique = 1;
   for (int64_t i = 0; i < n; i++) {
-    double sum = 0, size = 0;
-    for (int64_t k = start[i]; k < start[i + 1]; k++) {
-      sum += values[k];
-      size += fabs(values[k]);
-    }
-    if (fabs(sum) > (double)(start[i + 1] - start[i]) * DBL_EPSILON * size) *constant = 0;
-    if (size == 0) *unique = 0;
+    int64_t k = start[i];
+    while (k < start[i + 1] && values[k] == 0) k++;
+    if (k == start[i + 1]) return 1;
   }
-  if (*constant) *unique = 0;
+  return 0;
 }
 
 static ht_status read_b(ht_context *ctx, cli_problem *p, const char *b) {
   const char *source = b ? b : "A*ones";
-  int constant, unique, columns;
-  look_for_null_vectors(p->matrix, p->n, &constant, &unique);
+  int constant = ht_matrix_rows_add_to_zero(p->matrix), unique = !constant && !has_empty_row(p->matrix, p->n), columns;
   p->origin = b ? b : unique ? "b = A*1, so that the solution is known" : "b = A*1";
-  if (!b && constant) {
+  if (!b && constant) { /* A*1 would be noise */
     source = "A*random:1";
     p->origin = "b = A*random, since A*1 = 0 shows that A is singular";
   }

@@ -45,6 +45,9 @@ HT_API HT_MUST_CHECK ht_status ht_matrix_set_values(ht_matrix *matrix, const dou
 HT_API int64_t ht_matrix_rows(const ht_matrix *matrix);
 HT_API int64_t ht_matrix_nonzeros(const ht_matrix *matrix);
 HT_API ht_symmetry ht_matrix_symmetry(const ht_matrix *matrix);
+/* 1 when every row adds up to 0 but for rounding, as for a pure Neumann problem: then A is singular, with the constant vector in its
+ * null space. Ends at the first row that does not. */
+HT_API int ht_matrix_rows_add_to_zero(const ht_matrix *matrix);
 /* Borrowed views of the arrays, valid until the matrix is destroyed; any pointer may be NULL. */
 HT_API void ht_matrix_csr(const ht_matrix *matrix, const int64_t **row_start, const int32_t **columns, const double **values);
 

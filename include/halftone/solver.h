@@ -25,7 +25,9 @@ typedef int (*ht_progress_fn)(void *user, const ht_progress *progress);
 typedef int (*ht_apply_fn)(void *user, int64_t n, const double *x, double *y);
 
 /* The caller's precision policy, consulted every `policy-interval` iterations. Column blocks are 64 consecutive unknowns
- * in the solver's order. Write one precision (HT_F64, HT_F32 or HT_BF16, the last standing for the 16-bit level) a block. */
+ * in the solver's order. `precision` holds the present one of each block and receives the next: HT_F64, HT_F32 or HT_BF16, the
+ * last standing for the 16-bit level. Return 0, or nonzero for no answer: then FP64 is read. Whatever it answers, the result is
+ * certified. Arrays are borrowed for the call. */
 typedef struct ht_policy_view {
   int64_t iteration, blocks;
   double residual, residual_target, alpha; /* norms of r in the 2-norm; alpha of the last iteration */

@@ -1,5 +1,6 @@
 /* ht_matrix: canonical CSR. SPDX-License-Identifier: BSD-3-Clause */
 #include "data/matrix.h"
+#include <float.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -188,6 +189,21 @@ void ht_matrix_csr(const ht_matrix *a, const int64_t **row_start, const int32_t 
   if (row_start) *row_start = a->row_start;
   if (columns) *columns = a->columns;
   if (values) *values = a->values;
+}
+
+int ht_matrix_row_adds_to_zero(const ht_matrix *a, int64_t row) {
+  double sum = 0, size = 0;
+  for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; k++) {
+    sum += a->values[k];
+    size += fabs(a->values[k]);
+  }
+  return isfinite(size) && fabs(sum) <= (double)(a->row_start[row + 1] - a->row_start[row]) * DBL_EPSILON * size;
+}
+
+int ht_matrix_rows_add_to_zero(const ht_matrix *a) {
+  int64_t i = 0;
+  while (i < a->n && ht_matrix_row_adds_to_zero(a, i)) i++;
+  return a->n > 0 && i == a->n;
 }
 
 ht_status ht_matrix_multiply(const ht_matrix *a, const double *x, double *y) {

@@ -52,6 +52,8 @@ ht_status ht_rows_make_canonical(ht_context *ctx, int64_t n, int64_t *row_start,
                                  int64_t *duplicates);
 /* The one warning that duplicates were summed; none when there were none. */
 void ht_warn_of_duplicates(ht_context *ctx, const char *source, int64_t duplicates);
+/* Whether a row adds up to 0 but for the rounding of its sum. */
+int ht_matrix_row_adds_to_zero(const ht_matrix *a, int64_t row);
 /* Position of (row, column), or -1. */
 int64_t ht_matrix_find(const ht_csr_view *a, int64_t row, int32_t column);
 /* Fill in a->symmetry and the asymmetric_ fields. */

@@ -36,9 +36,13 @@ static void decide_budget(const ht_policy *self, const ht_policy_view *view, uin
   }
 }
 
+/* The caller sees precisions where levels are stored. */
 static void decide_user(const ht_policy *self, const ht_policy_view *view, uint8_t *level) {
-  self->user_fn(self->user, view, level);
-  for (int64_t b = 0; b < view->blocks; b++) level[b] = level[b] == HT_F64 ? HT_LEVEL_64 : level[b] == HT_F32 ? HT_LEVEL_32 : HT_LEVEL_16;
+  static const uint8_t precision[HT_LEVELS] = {HT_BF16, HT_F32, HT_F64};
+  for (int64_t b = 0; b < view->blocks; b++) level[b] = precision[level[b]];
+  int no_answer = self->user_fn(self->user, view, level);
+  for (int64_t b = 0; b < view->blocks; b++)
+    level[b] = no_answer || level[b] == HT_F64 ? HT_LEVEL_64 : level[b] == HT_F32 ? HT_LEVEL_32 : HT_LEVEL_16;
 }
 
 void ht_policy_create_user(ht_policy_fn fn, void *user, ht_policy *policy) {

@@ -57,16 +57,11 @@ fail:
   return status;
 }
 
-static ht_status refuse_update(ht_precond *self, const ht_matrix *matrix) {
-  (void)matrix;
-  HT_FAIL(self->ctx, HT_UNSUPPORTED, "a preconditioner made from a diagonal has no matrix to update from");
-}
-
 ht_status ht_precond_create_diagonal(ht_context *ctx, int64_t n, const double *diagonal, ht_precond **precond) {
   jacobi *self;
   *precond = NULL;
   HT_TRY(ctx, create(ctx, diagonal ? "jacobi" : "none", n, &self));
-  self->base.update = refuse_update;
+  self->base.update = NULL;
   for (int64_t i = 0; i < n; i++) self->inverse[i] = diagonal && diagonal[i] > 0 ? 1 / diagonal[i] : 1;
   *precond = &self->base;
   return HT_OK;

@@ -12,7 +12,7 @@ struct ht_precond {
   int64_t n, nnz, bytes; /* nnz of the matrix it was built for: an update needs the same pattern */
   /* z = M^-1 r in the caller's order; linear, symmetric, positive, deterministic. */
   void (*apply)(ht_precond *self, const double *r, double *z);
-  /* New values on the same pattern. */
+  /* New values on the same pattern; on error the old ones stay. NULL where there is no matrix behind it. */
   ht_status (*update)(ht_precond *self, const ht_matrix *matrix);
   void (*destroy)(ht_precond *self);
   /* What happened while building, for the report ("ic0, shifted by 1e-3 after 3 breakdowns"), or "". */

@@ -33,13 +33,12 @@ static int bin_of(int64_t bandwidth) {
 }
 
 static void scan_row(const ht_matrix *a, int64_t i, double *diagonal, ht_facts *f) {
-  double others = 0, sum = 0;
+  double others = 0;
   int64_t bandwidth = 0, length = a->row_start[i + 1] - a->row_start[i];
   diagonal[i] = 0;
   for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) {
     int64_t distance = a->columns[k] > i ? a->columns[k] - i : i - a->columns[k];
     scan_value(a->values[k], f);
-    sum += a->values[k];
     if (!distance)
       diagonal[i] = a->values[k];
     else
@@ -51,7 +50,7 @@ static void scan_row(const ht_matrix *a, int64_t i, double *diagonal, ht_facts *
   /* `others` is rounded: only a margin above the rounding of that sum shows strict dominance. */
   f->dominant_rows += diagonal[i] >= others;
   f->strictly_dominant_rows += diagonal[i] > others * (1 + (double)length * DBL_EPSILON);
-  f->zero_sum_rows += fabs(sum) <= (double)length * DBL_EPSILON * (fabs(diagonal[i]) + others);
+  f->zero_sum_rows += ht_matrix_row_adds_to_zero(a, i);
   f->empty_rows += !length;
   if (length < f->row_min) f->row_min = length;
   if (length > f->row_max) f->row_max = length;

@@ -368,7 +368,7 @@ static handler *const handlers[] = {
 static int64_t iteration_limit(const ht_guard *g) {
   if (g->options->max_iterations) return g->options->max_iterations;
   int64_t limit = 10 * g->loop->op->n;
-  return limit < 1000 ? 1000 : limit > 200000 ? 200000 : limit;
+  return limit < 1000 ? 1000 : limit > HT_MOST_DEFAULT_ITERATIONS ? HT_MOST_DEFAULT_ITERATIONS : limit;
 }
 
 static void set_events(ht_guard *g) {

@@ -1,30 +1,19 @@
 /* Null vectors that can be seen in a matrix. SPDX-License-Identifier: BSD-3-Clause */
 #include "solver/null_space.h"
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
-/* Sum of the row and of its magnitudes. */
-static void add_row(const ht_matrix *a, int64_t i, double *sum, double *size) {
-  *sum = *size = 0;
-  for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) {
-    *sum += a->values[k];
-    *size += fabs(a->values[k]);
-  }
+int ht_row_is_empty(const ht_matrix *a, int64_t i) {
+  for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++)
+    if (a->values[k] != 0) return 0;
+  return 1;
 }
 
 void ht_null_space_find(const ht_matrix *a, ht_null_space *space) {
-  int64_t empty = 0, first = a->n, not_zero = 0;
-  int threads = a->ctx->threads;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : empty, not_zero) reduction(min : first) if (a->nnz > 20000)
-  for (int64_t i = 0; i < a->n; i++) {
-    double sum, size;
-    add_row(a, i, &sum, &size);
-    not_zero += fabs(sum) > DBL_EPSILON * (double)(a->row_start[i + 1] - a->row_start[i]) * size;
-    empty += size == 0;
-    if (size == 0 && i < first) first = i;
-  }
-  *space = (ht_null_space){.empty_rows = empty, .first_empty = empty ? first : -1, .constant = a->n > 0 && !not_zero && empty < a->n};
+  *space = (ht_null_space){.first_empty = -1, .constant = ht_matrix_rows_add_to_zero(a)};
+  for (int64_t i = 0; i < a->n; i++)
+    if (ht_row_is_empty(a, i) && space->empty_rows++ == 0) space->first_empty = i;
+  if (space->empty_rows == a->n) space->constant = 0;
 }
 
 double ht_null_space_part(const ht_null_space *space, const ht_matrix *a, const double *b, char *sentence, size_t size) {
@@ -32,10 +21,7 @@ double ht_null_space_part(const ht_null_space *space, const ht_matrix *a, const 
   int64_t where = -1;
   for (int64_t i = 0; i < a->n; i++) sum += b[i];
   for (int64_t i = space->first_empty; space->empty_rows && i < a->n; i++) {
-    double row_sum, row_size;
-    if (!(fabs(b[i]) > largest)) continue;
-    add_row(a, i, &row_sum, &row_size);
-    if (row_size > 0) continue;
+    if (!(fabs(b[i]) > largest) || !ht_row_is_empty(a, i)) continue;
     largest = fabs(b[i]);
     where = i;
   }

@@ -30,6 +30,7 @@ struct ht_solver {
   ht_precond *precond;
   ht_loop *loop;
   ht_guard guard;
+  ht_policy_facts facts;
   char why[HT_REPORT_TEXT];
   ht_outcome refused; /* a typed outcome known before any iteration, else HT_CONVERGED */
   char refusal[HT_REPORT_TEXT];
@@ -37,7 +38,7 @@ struct ht_solver {
   double time_setup_s;
   /* of the last solve */
   ht_report *column_reports;
-  int columns;
+  int columns, report_capacity;
 };
 
 /* ---- life ---- */
@@ -52,24 +53,33 @@ ht_status ht_solver_create(ht_context *ctx, const ht_options *options, ht_solver
   else
     ht_options_set_defaults(&s->options);
   s->options.ctx = ctx;
+  s->guard.ctx = ctx;
   *solver = s;
   return HT_OK;
 }
 
-static void forget(ht_solver *s) {
+static void forget_loop(ht_solver *s) {
   ht_guard_release(&s->guard);
   ht_loop_destroy(s->loop);
-  ht_precond_destroy(s->precond);
-  ht_operator_destroy(s->op);
   s->loop = NULL;
+  s->columns = 0; /* their history was the loop's */
+}
+
+static void forget_precond(ht_solver *s) {
+  ht_precond_destroy(s->precond);
   s->precond = NULL;
+}
+
+static void forget(ht_solver *s) {
+  forget_loop(s);
+  forget_precond(s);
+  ht_operator_destroy(s->op);
   s->op = NULL;
   s->prepared = 0;
 }
 
 void ht_solver_destroy(ht_solver *s) {
   if (!s) return;
-  s->guard.ctx = s->ctx;
   forget(s);
   ht_release(s->ctx, s->averaged.values);
   ht_release(s->ctx, s->diagonal);
@@ -85,7 +95,6 @@ ht_status ht_solver_set_option(ht_solver *s, const char *name, const char *value
 }
 
 static ht_status set_problem(ht_solver *s, int64_t n, const double *diagonal) {
-  s->guard.ctx = s->ctx;
   forget(s);
   ht_release(s->ctx, s->diagonal);
   s->diagonal = NULL;
@@ -135,12 +144,6 @@ static void refuse(ht_solver *s, ht_outcome outcome, const char *format, ...) {
   va_end(args);
 }
 
-static int row_is_empty(const ht_matrix *a, int64_t i) {
-  for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++)
-    if (a->values[k] != 0) return 0;
-  return 1;
-}
-
 static void warn_singular(ht_solver *s) {
   if (s->null_space.empty_rows)
     ht_log(s->ctx, HT_LOG_WARNING,
@@ -162,7 +165,7 @@ static void inspect_matrix(ht_solver *s) {
   }
   ht_null_space_find(a, &s->null_space);
   for (int64_t i = 0; i < a->n; i++) {
-    if (s->diagonal[i] > 0 || (s->diagonal[i] == 0 && s->null_space.empty_rows && row_is_empty(a, i))) continue;
+    if (s->diagonal[i] > 0 || (s->diagonal[i] == 0 && s->null_space.empty_rows && ht_row_is_empty(a, i))) continue;
     refuse(s, HT_INDEFINITE, "the diagonal entry of row %lld, counted from 1, is %g", (long long)i + 1, s->diagonal[i]);
     return;
   }
@@ -214,7 +217,7 @@ static ht_status make_precond(ht_solver *s) {
 }
 
 static int64_t history_capacity(const ht_solver *s) {
-  int64_t limit = s->options.solve.max_iterations ? s->options.solve.max_iterations : 200000;
+  int64_t limit = s->options.solve.max_iterations ? s->options.solve.max_iterations : HT_MOST_DEFAULT_ITERATIONS;
   return (limit < 1000000 ? limit : 1000000) + 1;
 }
 
@@ -233,7 +236,8 @@ static ht_status make_loop(ht_solver *s) {
 
 static ht_policy_facts gather_facts(const ht_solver *s) {
   const ht_split_view *a = s->op->split;
-  ht_policy_facts f = {.levels = s->op->blocks > 0, .cache_bytes = (double)s->op->backend->cache_bytes()};
+  ht_policy_facts f = {
+      .levels = s->op->blocks > 0, .share_exact_16 = NAN, .share_exact_32 = NAN, .cache_bytes = (double)s->op->backend->cache_bytes()};
   f.bytes_streamed = (double)s->op->bytes + s->loop->vector_bytes;
   f.nonzeros_per_row = (double)s->op->nnz / (double)s->n;
   if (!a || !s->op->nnz) return f;
@@ -249,19 +253,31 @@ static ht_policy_facts gather_facts(const ht_solver *s) {
   return f;
 }
 
+/* New values on the old pattern: the ordering and the analyses of the pattern are kept. */
+static ht_status update_values(ht_solver *s) {
+  HT_TRY(s->ctx, s->op->update(s->op, s->symmetric));
+  if (!s->precond->update || s->null_space.empty_rows)
+    forget_precond(s); /* make_precond chooses again */
+  else
+    HT_TRY(s->ctx, s->precond->update(s->precond, s->symmetric));
+  return HT_OK;
+}
+
 static ht_status make_all(ht_solver *s) {
+  if (s->op) HT_TRY(s->ctx, update_values(s));
   if (!s->op) HT_TRY(s->ctx, make_operator(s));
-  HT_TRY(s->ctx, make_precond(s));
+  if (!s->precond) HT_TRY(s->ctx, make_precond(s));
   HT_TRY(s->ctx, make_loop(s));
   ht_guard *g = &s->guard;
   *g = (ht_guard){.ctx = s->ctx, .loop = s->loop, .options = &s->options.solve};
   HT_TRY(s->ctx, ht_guard_allocate(g, s->n));
   ht_certifier_init(&g->certifier, s->ctx, s->matrix, s->op);
-  ht_policy_facts facts = gather_facts(s);
+  s->facts = gather_facts(s);
+  s->why[0] = 0;
   if (s->policy_fn)
     ht_policy_create_user(s->policy_fn, s->policy_user, &g->asked);
   else
-    HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &facts, &g->asked, s->why));
+    HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &s->facts, &g->asked, s->why));
   return HT_OK;
 }
 
@@ -272,31 +288,19 @@ static ht_status read_diagonal(ht_solver *s) {
   return HT_OK;
 }
 
-/* With new values on the old pattern the operator keeps its ordering and analysis; the rest is made anew, since it is cheap. */
-static ht_status keep_operator(ht_solver *s, ht_operator **kept) {
-  *kept = NULL;
-  if (!s->prepared || !s->matrix || !s->op || s->refused != HT_CONVERGED) return HT_OK;
-  s->prepared = 0;
-  HT_TRY(s->ctx, s->op->update(s->op, s->symmetric));
-  *kept = s->op;
-  s->op = NULL;
-  return HT_OK;
-}
-
 ht_status ht_solver_prepare(ht_solver *s) {
   double start = ht_seconds();
-  ht_operator *kept;
+  int same_pattern = s->prepared && s->matrix;
   HT_CHECK(s->ctx, s->matrix || s->apply, HT_BAD_ARGUMENT,
            "the solver has no matrix: call ht_solver_set_matrix or ht_solver_set_operator first");
+  s->prepared = 0;
   if (s->options.solve.threads) HT_TRY(s->ctx, ht_context_set_threads(s->ctx, (int)s->options.solve.threads));
   HT_TRY(s->ctx, read_diagonal(s));
   s->refused = HT_CONVERGED;
   if (s->matrix) inspect_matrix(s);
   HT_TRY(s->ctx, choose_symmetric(s));
-  HT_TRY(s->ctx, keep_operator(s, &kept));
-  s->guard.ctx = s->ctx;
-  forget(s);
-  s->op = kept;
+  forget_loop(s);
+  if (!same_pattern || s->refused != HT_CONVERGED) forget(s);
   if (s->refused == HT_CONVERGED) {
     ht_status status = make_all(s);
     if (status != HT_OK) {
@@ -323,10 +327,9 @@ static void describe(const ht_solver *s, ht_report *r) {
   snprintf(r->policy, sizeof r->policy, "%s", s->policy_fn ? "custom" : s->options.policy.policy);
   snprintf(r->version, sizeof r->version, "%s", ht_version());
   snprintf(r->backend, sizeof r->backend, "cpu");
-  if (!op || !s->loop) return; /* refused: there is no loop, though an operator may be kept for the next values */
-  ht_policy_facts facts = gather_facts(s);
-  r->share_exact_16 = facts.share_exact_16;
-  r->share_exact_f32 = facts.share_exact_32;
+  if (!op) return; /* refused */
+  r->share_exact_16 = s->facts.share_exact_16;
+  r->share_exact_f32 = s->facts.share_exact_32;
   r->time_ordering_s = op->time_ordering_s;
   r->bytes_matrix = op->bytes;
   r->bytes_per_nonzero = op->nnz ? (double)op->bytes / (double)op->nnz : NAN;
@@ -356,7 +359,6 @@ static int is_inconsistent(const ht_solver *s, const double *b, ht_report *r) {
 }
 
 static ht_status solve_column(ht_solver *s, const double *b, double *x, ht_report *r) {
-  ht_report_clear(r);
   describe(s, r);
   if (s->refused != HT_CONVERGED) {
     r->outcome = s->refused;
@@ -366,7 +368,6 @@ static ht_status solve_column(ht_solver *s, const double *b, double *x, ht_repor
     return HT_OK;
   }
   if (s->matrix && is_inconsistent(s, b, r)) return HT_OK;
-  s->guard.options = &s->options.solve;
   s->guard.policy_interval = s->options.policy.policy_interval;
   s->guard.progress = s->progress;
   s->guard.progress_user = s->progress_user;
@@ -392,11 +393,16 @@ static void add_column(ht_report *all, const ht_report *one) {
   if (!(one->backward_error <= all->backward_error)) all->backward_error = one->backward_error;
 }
 
-static ht_status reserve_reports(ht_solver *s, int columns) {
-  if (columns <= s->columns) return HT_OK;
-  ht_release(s->ctx, s->column_reports);
+/* Reports that say that nothing has been solved yet: what is left of them when a column fails. */
+static ht_status reset_reports(ht_solver *s, int columns) {
   s->columns = 0;
-  HT_TRY(s->ctx, ht_allocate(s->ctx, columns, sizeof(ht_report), &s->column_reports));
+  if (columns > s->report_capacity) {
+    ht_release(s->ctx, s->column_reports);
+    s->report_capacity = 0;
+    HT_TRY(s->ctx, ht_allocate(s->ctx, columns, sizeof(ht_report), &s->column_reports));
+    s->report_capacity = columns;
+  }
+  for (int k = 0; k < columns; k++) ht_report_clear(&s->column_reports[k]);
   s->columns = columns;
   return HT_OK;
 }
@@ -405,7 +411,7 @@ ht_status ht_solver_solve(ht_solver *s, int columns, const double *b, double *x,
   HT_CHECK(s->ctx, columns > 0 && b && x, HT_BAD_ARGUMENT,
            "solve needs at least one right-hand side and two arrays, and was given %d columns", columns);
   if (!s->prepared || (s->matrix && s->version != s->matrix->version)) HT_TRY(s->ctx, ht_solver_prepare(s));
-  HT_TRY(s->ctx, reserve_reports(s, columns));
+  HT_TRY(s->ctx, reset_reports(s, columns));
   for (int k = 0; k < columns; k++) HT_TRY(s->ctx, solve_column(s, b + (int64_t)k * s->n, x + (int64_t)k * s->n, &s->column_reports[k]));
   if (!report) return HT_OK;
   *report = s->column_reports[0];
@@ -419,7 +425,7 @@ const ht_report *ht_solver_column_report(const ht_solver *s, int column) {
 
 int64_t ht_solver_history(const ht_solver *s, const double **history) {
   *history = NULL;
-  if (!s->loop || !s->columns || s->column_reports[0].iterations < 0) return 0;
+  if (!s->loop || !s->columns || s->column_reports[s->columns - 1].iterations < 0) return 0; /* refused, or not solved */
   const ht_cg_state *state = &s->loop->state;
   *history = state->history;
   return state->iteration + 1 < state->capacity ? state->iteration + 1 : state->capacity;

@@ -83,12 +83,21 @@ static void zero_row(void **state) {
   assert_int_equal(r.outcome, HT_SINGULAR);
 }
 
+static void count_warning(void *user, ht_log_level level, const char *message) {
+  if (level == HT_LOG_WARNING && strstr(message, "every row adds up to 0")) ++*(int *)user;
+}
+
 static void neumann(void **state) {
+  int warnings = 0;
   ht_matrix *a = make(*state, "neumann", "size", "30", NULL, NULL);
   int64_t n = ht_matrix_rows(a);
   double *x = vector(n), *b = vector(n), *known = vector(n);
   known_solution(a, known, b);
+  assert_true(ht_matrix_rows_add_to_zero(a));
+  ht_context_set_log(*state, count_warning, &warnings, HT_LOG_WARNING);
   assert_int_equal(solve(*state, a, b, x, NULL, NULL).outcome, HT_CONVERGED);
+  ht_context_set_log(*state, NULL, NULL, HT_LOG_WARNING);
+  assert_int_equal(warnings, 1);
   assert_true(true_residual(a, x, b) <= 1e-10 + 1e-13);
   for (int64_t i = 0; i < n; i++) b[i] += 1;
   memset(x, 0, (size_t)n * sizeof(double));

@@ -128,19 +128,19 @@ static void several_columns_and_warm_start(void **state) {
 }
 
 static void new_values_give_what_a_new_solver_gives(void **state) {
-  static const char *const formats[] = {"split", "csr", "tilecsc"};
+  static const char *const formats[] = {"split", "csr", "tilecsc"}, *const preconds[] = {"none", "jacobi", "block-jacobi", "ic0"};
   ht_context *ctx;
   (void)state;
   OK(ht_context_create(&ctx));
-  for (size_t f = 0; f < 3; f++) {
+  for (size_t c = 0; c < 12; c++) {
     ht_matrix *a = make(ctx, "stencil2d", "size", "30", "coefficients", "lognormal");
     int64_t n = ht_matrix_rows(a), nnz = ht_matrix_nonzeros(a);
     const double *old;
     double *x = vector(n), *y = vector(n), *b = vector(n), *values = vector(nnz);
-    const char *const settings[][2] = {{"format", formats[f]}};
+    const char *const settings[][2] = {{"format", formats[c % 3]}, {"precond", preconds[c / 3]}};
     ht_report report;
     for (int64_t i = 0; i < n; i++) b[i] = 1;
-    ht_solver *solver = solver_with(ctx, a, 1, settings);
+    ht_solver *solver = solver_with(ctx, a, 2, settings);
     OK(ht_solver_solve(solver, 1, b, x, &report));
     ht_matrix_csr(a, NULL, NULL, &old);
     for (int64_t k = 0; k < nnz; k++) values[k] = 3 * old[k];
@@ -149,7 +149,7 @@ static void new_values_give_what_a_new_solver_gives(void **state) {
     OK(ht_solver_solve(solver, 1, b, x, &report));
     assert_int_equal(report.outcome, HT_CONVERGED);
     assert_true(true_residual(a, x, b) <= 1e-10 + 1e-13);
-    ht_solver *other = solver_with(ctx, a, 1, settings);
+    ht_solver *other = solver_with(ctx, a, 2, settings);
     OK(ht_solver_solve(other, 1, b, y, &report));
     assert_memory_equal(x, y, (size_t)n * sizeof(double));
     ht_solver_destroy(solver);
@@ -205,6 +205,34 @@ static int all_16(void *user, const ht_policy_view *view, uint8_t *precision) {
     precision[b] = HT_BF16;
   }
   return 0;
+}
+
+/* Blocks that a policy leaves alone keep their precision, FP64 at the start; no answer means FP64. */
+static int lower_one(void *user, const ht_policy_view *view, uint8_t *precision) {
+  int *looks = user;
+  for (int64_t b = 0; b < view->blocks; b++) assert_int_equal(precision[b], *looks == 1 && b == 0 ? HT_BF16 : HT_F64);
+  precision[0] = HT_BF16;
+  return (*looks)++ > 0;
+}
+
+static void policies_see_the_present_precision(void **state) {
+  ht_context *ctx;
+  int looks = 0;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  ht_matrix *a = make(ctx, "stencil2d", "size", "40", "coefficients", "lognormal");
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *b = vector(n);
+  for (int64_t i = 0; i < n; i++) b[i] = 1;
+  ht_solver *solver = solver_with(ctx, a, 0, NULL);
+  ht_solver_set_policy(solver, lower_one, &looks);
+  OK(ht_solver_solve(solver, 1, b, x, NULL));
+  assert_true(looks > 2);
+  assert_string_equal(ht_solver_column_report(solver, 0)->policy_chosen, "");
+  ht_solver_destroy(solver);
+  free(x), free(b);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
 }
 
 /* However careless the policy, the answer is certified. */
@@ -281,6 +309,7 @@ int main(void) {
       cmocka_unit_test(new_values_give_what_a_new_solver_gives),
       cmocka_unit_test(the_callers_operator),
       cmocka_unit_test(the_callers_policy),
+      cmocka_unit_test(policies_see_the_present_precision),
       cmocka_unit_test(progress_changes_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
