@@ -27,6 +27,7 @@ typedef struct ht_facts {
  * doubles of memory for the time of the call. Errors: HT_NO_MEMORY, HT_INTERRUPTED (ht_context_request_stop). */
 HT_API HT_MUST_CHECK ht_status ht_matrix_facts(const ht_matrix *matrix, int lanczos_steps, ht_facts *facts);
 
+/* Walk all fields: index from 0 to ht_facts_count()-1; NULL outside. */
 HT_API int ht_facts_count(void);
 HT_API const ht_report_info *ht_facts_at(int index);
 /* One JSON object of the listed fields, NUL-terminated; returns the length it needs (as snprintf does). */

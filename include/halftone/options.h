@@ -8,6 +8,7 @@
 extern "C" {
 #endif
 
+/* Values for all options; it keeps a pointer to its context. */
 typedef struct ht_options ht_options;
 
 typedef enum ht_option_type { HT_OPTION_REAL, HT_OPTION_INTEGER, HT_OPTION_FLAG, HT_OPTION_CHOICE, HT_OPTION_TEXT } ht_option_type;
@@ -24,6 +25,7 @@ typedef struct ht_option_info {
   const char *help;          /* one line */
 } ht_option_info;
 
+/* All at their defaults. Errors: HT_NO_MEMORY. */
 HT_API HT_MUST_CHECK ht_status ht_options_create(ht_context *ctx, ht_options **options);
 HT_API void ht_options_destroy(ht_options *options); /* NULL is allowed */
 
@@ -36,7 +38,7 @@ HT_API HT_MUST_CHECK ht_status ht_options_get(const ht_options *options, const c
 /* Read `name = value` lines ('#' starts a comment). Errors name file and line. */
 HT_API HT_MUST_CHECK ht_status ht_options_read_file(ht_options *options, const char *path);
 
-/* Walk all options: index from 0 to ht_option_count()-1. */
+/* Walk all options: index from 0 to ht_option_count()-1; NULL outside. */
 HT_API int ht_option_count(void);
 HT_API const ht_option_info *ht_option_at(int index);
 /* The candidate nearest to `name` by edit distance, or NULL when none is near: for "did you mean". */

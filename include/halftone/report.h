@@ -32,6 +32,7 @@ typedef struct ht_report_info {
   const char *unit, *help;
   size_t offset;
 } ht_report_info;
+/* Walk all fields: index from 0 to ht_report_count()-1; NULL outside. */
 HT_API int ht_report_count(void);
 HT_API const ht_report_info *ht_report_at(int index);
 /* One JSON object, NUL-terminated, into the caller's buffer; returns the length it needs (as snprintf does). */

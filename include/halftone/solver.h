@@ -44,23 +44,31 @@ HT_API HT_MUST_CHECK ht_status ht_solver_create(ht_context *ctx, const ht_option
 HT_API void ht_solver_destroy(ht_solver *solver); /* NULL is allowed */
 HT_API HT_MUST_CHECK ht_status ht_solver_set_option(ht_solver *solver, const char *name, const char *value);
 
-/* Give the matrix (borrowed until the solver is destroyed or another is set), or an operator with a diagonal (or NULL). */
+/* Give the matrix (borrowed until the solver is destroyed or another is set), or an operator with its diagonal (n entries, copied;
+ * NULL: no preconditioner). Either replaces what was given before. Errors: HT_BAD_ARGUMENT, HT_NO_MEMORY. */
 HT_API HT_MUST_CHECK ht_status ht_solver_set_matrix(ht_solver *solver, const ht_matrix *matrix);
 HT_API HT_MUST_CHECK ht_status ht_solver_set_operator(ht_solver *solver, int64_t n, ht_apply_fn apply, void *user, const double *diagonal);
+/* `user` is handed to fn as it is; NULL for fn takes the callback away. */
 HT_API void ht_solver_set_progress(ht_solver *solver, ht_progress_fn fn, void *user);
 HT_API void ht_solver_set_policy(ht_solver *solver, ht_policy_fn fn, void *user);
 
-/* Order, scale, tile, build the preconditioner, reserve the workspace. Called by the first solve when it was not called.
- * After ht_matrix_set_values call it again: the ordering and the pattern's analysis are kept. */
+/* Order, scale, tile, build the preconditioner, reserve the workspace. A solve calls it where it is due: at first, after an option
+ * of HT_AT_PREPARE, and after ht_matrix_set_values, when the ordering and the pattern's analysis are kept. A matrix that cannot be
+ * positive definite is no error: the solve gives the outcome. Errors: HT_BAD_ARGUMENT, HT_BAD_OPTION, HT_BAD_MATRIX,
+ * HT_UNSUPPORTED (the instruction set), HT_NO_MEMORY. */
 HT_API HT_MUST_CHECK ht_status ht_solver_prepare(ht_solver *solver);
 
 /* Solve A x = b for `columns` right-hand sides, column-major with leading dimension n, host memory. x holds the starting
- * vectors on entry and the best iterates on return. Allocates nothing after prepare. `report` (or NULL) is filled for all
+ * vectors on entry and the best iterates on return; b and x may not overlap. After prepare only the first solve of so many columns
+ * allocates, their reports. `report` (or NULL) is filled for all
  * columns together: the worst outcome, the sums of iterations and times; ht_solver_column_report gives one column's.
- * HT_OK also when it did not converge: look at the outcome. */
+ * HT_OK also when it did not converge: look at the outcome. Errors: HT_BAD_ARGUMENT (also from a caller's operator that failed),
+ * and those of prepare. */
 HT_API HT_MUST_CHECK ht_status ht_solver_solve(ht_solver *solver, int columns, const double *b, double *x, ht_report *report);
+/* Of the last solve; NULL for a column that it did not have. Borrowed until the next prepare or solve. */
 HT_API const ht_report *ht_solver_column_report(const ht_solver *solver, int column);
-/* The last column's history: residual_recursive relative to ||b||, entry 0 before the first iteration. Borrowed. */
+/* The last column's history: residual_recursive relative to ||b||, entry 0 before the first iteration; the first 1,000,001 entries
+ * at most. Returns their number, 0 where nothing was solved. Borrowed until the next prepare or solve. */
 HT_API int64_t ht_solver_history(const ht_solver *solver, const double **residual_recursive);
 
 #ifdef __cplusplus

@@ -16,8 +16,9 @@
 extern "C" {
 #endif
 
-/* What a call returns. HT_OK is 0; every other value leaves the objects passed in unchanged, and the context keeps
- * the sentence (ht_context_error). "Did not converge" is not an error: it is an ht_outcome in the report. */
+/* What a call returns. HT_OK is 0. After every other value the objects passed in can be used again or destroyed, an object that
+ * was to be made is NULL, arrays that were to be filled hold anything, and the context keeps the sentence (ht_context_error).
+ * "Did not converge" is not an error: it is an ht_outcome in the report. */
 typedef enum ht_status {
 #define HT_STATUS(name, text) HT_##name,
 #include "halftone/status.def"

@@ -8,7 +8,6 @@
 
 enum { HT_ENGINE_AUTO, HT_ENGINE_FUSED, HT_ENGINE_TEXTBOOK };
 enum { HT_MOST_DEFAULT_ITERATIONS = 200000 }; /* the default limit is 10 n, within 1,000 and this */
-enum { HT_STOPPING_TRUE, HT_STOPPING_PAPER };
 
 #define HT_SOLVE_OPTIONS(X)                                                                                                                \
   X(REAL, rtol, 1e-10, 0, 1, AT_SOLVE, NULL, "stop when ||b - A x|| <= max(rtol ||b||, atol)")                                             \
@@ -17,9 +16,10 @@ enum { HT_STOPPING_TRUE, HT_STOPPING_PAPER };
   X(REAL, time_limit, 0, 0, 1e9, AT_SOLVE, NULL, "seconds a solve may take; 0 means no limit")                                             \
   X(CHOICE, stopping, 0, 0, 1, AT_SOLVE, "true|paper",                                                                                     \
     "what is tested: the true residual, or the recursive one against ||r0|| without replacement, as the EvoCG paper does")                 \
-  X(CHOICE, engine, 0, 0, 2, AT_PREPARE, "auto|fused|textbook", "CG loop")                                                                 \
+  X(CHOICE, engine, 0, 0, 2, AT_PREPARE, "auto|fused|textbook",                                                                            \
+    "CG loop: fused needs split storage and none or jacobi, textbook takes all")                                                           \
   X(CHOICE, backend, 0, 0, 1, AT_PREPARE, "auto|cpu", "where the work is done")                                                            \
-  X(INTEGER, threads, 0, 0, 4096, AT_PREPARE, NULL, "threads; 0 takes every core this process may use")
+  X(INTEGER, threads, 0, 0, 4096, AT_PREPARE, NULL, "threads of the context; 0 leaves them: every core this process may use, if never set")
 
 HT_OPTION_STRUCT(ht_solve_options, HT_SOLVE_OPTIONS);
 
