@@ -6,11 +6,12 @@
 static const cli_option solve_options[] = {
     {"-b", "B", "right-hand side: a file (n x k for k of them), ones, random:SEED, A*ones or A*random:SEED; without it b = A*1"},
     {"-x0", "X", "starting vector, given as B is; without it 0"},
-    {"-o", "X", "write the solution (.mtx, .mtx.gz, .npy), also when the tolerance was not met"},
-    {"--history", "H.csv", "write iteration,residual_recursive lines"},
+    {"-o", "X",
+     "write the solution (.mtx, .mtx.gz, .npy); the best iterate where the tolerance was not met, no file where no iteration ran"},
+    {"--history", "H.csv", "write iteration,residual_recursive lines, of the last column where there are several"},
     {"--report", "R.json", "write the report as one JSON object"},
     {"--json", NULL, "print the report as one JSON object, and nothing else"},
-    {"--config", "FILE", "read options from `name = value` lines; the command line overrides them"},
+    {"--config", "FILE", "read solver options from `name = value` lines; the command line overrides them"},
     {"--quiet", NULL, "print nothing but errors"},
     {"--verbose", NULL, "tell what the library decides, and where an error came from"},
     {NULL, NULL, NULL}};
@@ -36,7 +37,7 @@ static const cli_option bench_options[] = {
     {"-b", "B", "right-hand side, as for solve"},
     {"--repeat", "N", "timed solves a policy, interleaved; default 7"},
     {"--json", NULL, "print one JSON object, and nothing else"},
-    {"--config", "FILE", "read options from `name = value` lines"},
+    {"--config", "FILE", "read solver options from `name = value` lines"},
     {"--verbose", NULL, "tell what the library decides, and where an error came from"},
     {NULL, NULL, NULL}};
 

@@ -11,17 +11,29 @@ double seconds_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* A row without a nonzero: the solution is known only up to a null vector. */
+static int has_empty_row(const ht_matrix *matrix, int64_t n) {
+  const int64_t *start;
+  const double *values;
+  ht_matrix_csr(matrix, &start, NULL, &values);
+  for (int64_t i = 0; i < n; i++) {
+    int64_t k = start[i];
+    while (k < start[i + 1] && values[k] == 0) k++;
+    if (k == start[i + 1]) return 1;
+  }
+  return 0;
+}
+
 static ht_status read_b(ht_context *ctx, cli_problem *p, const char *b) {
   const char *source = b ? b : "A*ones";
-  int singular = ht_matrix_rows_add_to_zero(p->matrix), columns; /* A*1 would be noise */
-  p->origin = b ? b : "b = A*1, so that the solution is known";
-  if (!b && singular) {
+  int constant = ht_matrix_rows_add_to_zero(p->matrix), unique = !constant && !has_empty_row(p->matrix, p->n), columns;
+  p->origin = b ? b : unique ? "b = A*1, so that the solution is known" : "b = A*1";
+  if (!b && constant) { /* A*1 would be noise */
     source = "A*random:1";
     p->origin = "b = A*random, since A*1 = 0 shows that A is singular";
   }
   ht_status status = ht_vector_read_block(ctx, source, p->matrix, p->n, &p->columns, &p->b);
-  /* The solution of a singular system is known only up to a null vector. */
-  int has_known = !singular && strncmp(source, "A*", 2) == 0;
+  int has_known = unique && strncmp(source, "A*", 2) == 0;
   return status == HT_OK && has_known ? ht_vector_read_block(ctx, source + 2, NULL, p->n, &columns, &p->known) : status;
 }
 

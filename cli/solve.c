@@ -70,21 +70,35 @@ void solve_write_report(cli_json *json, const ht_report *report) {
   json_members(json, object);
 }
 
-static void write_json(FILE *file, const cli_problem *problem, const ht_options *options, const ht_report *report) {
+/* With several right-hand sides the report speaks of all together; here each has its own. */
+static void write_columns(cli_json *json, const ht_solver *solver, int columns) {
+  json_open(json, "per_column", '[');
+  for (int k = 0; k < columns; k++) {
+    json_open(json, NULL, '{');
+    solve_write_report(json, ht_solver_column_report(solver, k));
+    json_close(json, '}');
+  }
+  json_close(json, ']');
+}
+
+static void write_json(FILE *file, const cli_problem *problem, const ht_options *options, const ht_solver *solver,
+                       const ht_report *report) {
   cli_json json;
   json_begin(&json, file);
   json_text(&json, "matrix", problem->path);
   json_text(&json, "right_side", problem->origin);
   solve_write_report(&json, report);
   solve_write_options(&json, options);
+  if (problem->columns > 1) write_columns(&json, solver, problem->columns);
   json_finish(&json);
 }
 
-static int write_report(ht_context *ctx, const char *path, const cli_problem *problem, const ht_options *options, const ht_report *report) {
+static int write_report(ht_context *ctx, const char *path, const cli_problem *problem, const ht_options *options, const ht_solver *solver,
+                        const ht_report *report) {
   cli_output output;
   if (!path) return 0;
   if (output_open(&output, path)) return CLI_BAD;
-  write_json(output.file, problem, options, report);
+  write_json(output.file, problem, options, solver, report);
   return output_close(ctx, &output);
 }
 
@@ -107,10 +121,10 @@ static int write_results(ht_context *ctx, const cli_args *args, const cli_proble
     ht_status status = ht_vector_write(ctx, x, problem->n, problem->columns, problem->x);
     if (status != HT_OK) return cli_failed(ctx, status);
   }
-  if (write_history(ctx, history_path, solver, report) || write_report(ctx, report_path, problem, options, report)) return CLI_BAD;
+  if (write_history(ctx, history_path, solver, report) || write_report(ctx, report_path, problem, options, solver, report)) return CLI_BAD;
   int screen = !json && !args_value(args, "--quiet") && !(x && !strcmp(x, "-")) && !(history_path && !strcmp(history_path, "-")) &&
                !(report_path && !strcmp(report_path, "-"));
-  if (json) write_json(stdout, problem, options, report);
+  if (json) write_json(stdout, problem, options, solver, report);
   if (screen) {
     const double *history = NULL;
     int64_t count = find_history(solver, report, &history);

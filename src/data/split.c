@@ -98,7 +98,7 @@ static void sum_tiles(ht_split_owner *s) {
     next.index += index;
     next.touch += tile->touches;
     next.delta += tile->rows;
-    next.exception += tile->groups * view->block * view->block * HT_LANES / 64; /* the most it may have */
+    next.exception += tile->nonzeros / HT_EXCEPTION_SHARE; /* the most it may have */
   }
   view->groups = next.group;
 }
@@ -139,7 +139,6 @@ static ht_status allocate_arrays(ht_context *ctx, ht_split_owner *s) {
   HT_TRY(ctx, ht_allocate(ctx, view->padded, sizeof *s->scale_exponent, &s->scale_exponent));
   for (int level = 0; level < HT_LEVEL_64; level++) HT_TRY(ctx, ht_allocate(ctx, view->blocks, sizeof(float), &s->column_error[level]));
   touch_pages(s, ctx->threads);
-  view->slice = s->slice;
   view->index = s->index;
   view->exponent = s->exponent;
   view->head = s->head;
@@ -163,6 +162,7 @@ static ht_status lay_out(ht_context *ctx, ht_split_owner *s, const ht_node_graph
   s->capacity = ht_place_capacity(g);
   HT_TRY(ctx, ht_allocate(ctx, view->slices, sizeof *s->slice, &s->slice));
   HT_TRY(ctx, ht_split_count(ctx, s, g));
+  view->slice = s->slice;
   sum_tiles(s);
   return allocate_arrays(ctx, s);
 }

@@ -29,10 +29,11 @@ typedef struct encoder {
   int lossy; /* a scaled value does not give the original back: only by underflow */
 } encoder;
 
-/* One thread's tile. */
+/* What one thread needs. */
 typedef struct scratch {
   ht_place place;
-  ht_tile_values tile;
+  ht_group *group;             /* of a tile */
+  double *value;               /* of a slice: scaled, in the order of the storage, not yet encoded */
   uint64_t *seen;              /* bit map of column blocks, clear between tiles */
   double *error2[HT_LEVEL_64]; /* of the columns that a chunk covers */
 } scratch;
@@ -87,15 +88,15 @@ static inline void prefetch_next(const encoder *w, int64_t node, int64_t block) 
   if (!order || node + 2 * HT_LANES >= w->graph->nodes) return;
   int64_t far = order[node + 2 * HT_LANES], near = order[node + HT_LANES];
   __builtin_prefetch(w->a->row_start + far * block);
-  __builtin_prefetch(w->a->values + w->a->row_start[near * block]);
+  for (int64_t k = w->a->row_start[near * block]; k < w->a->row_start[near * block + 1]; k += 8) __builtin_prefetch(w->a->values + k);
   if (block > 1) __builtin_prefetch(w->a->columns + w->a->row_start[near * block]);
 }
 
-/* Values of one slice into their places. Entry k of a node stands for the caller's column graph->columns[k] and the solver's
- * solver_graph->columns[k]. */
-static inline void take_values(const encoder *w, const ht_place *place, int64_t node, ht_tile_values *v, double *to, int *lossy,
-                               const int block) {
+/* Values of one slice into their places; returns their number. Entry k of a node stands for the caller's column graph->columns[k] and the
+ * solver's solver_graph->columns[k]. */
+static inline int64_t take_values(const encoder *w, const ht_place *place, int64_t node, double *to, int *lossy, const int block) {
   const ht_csr_view *a = w->a;
+  int64_t nonzeros = 0;
   for (int l = 0; l < HT_LANES && node + l < w->graph->nodes; l++) {
     int64_t old = ht_old_node(w->s->base.node_order, node + l);
     prefetch_next(w, node + l, block);
@@ -110,12 +111,13 @@ static inline void take_values(const encoder *w, const ht_place *place, int64_t 
           j = a->columns[k] - old_column[p] * block;
         }
         if (group[p] < 0) continue;
-        v->nonzeros++;
+        nonzeros++;
         to[((group[p] * block + i) * block + j) * HT_LANES + l] =
             scale_down(a->values[k], exponent + w->exponent[(int64_t)column[p] * block + j], lossy);
       }
     }
   }
+  return nonzeros;
 }
 
 /* A lane without an entry reads what another lane reads. */
@@ -132,40 +134,54 @@ static void write_index(const ht_place *place, int32_t window, uint16_t *index) 
     }
 }
 
-/* Place the tile's slices, write their indices, mark the column blocks they read and gather their scaled values. */
-static void fill_tile(const encoder *w, int64_t tile, scratch *my, int *lossy) {
-  ht_split_owner *s = w->s;
-  const ht_tile *t = &s->tile[tile];
-  ht_tile_values *v = &my->tile;
+/* Place one slice again, write its indices and take its values; returns the true nonzeros. */
+static int64_t fill_slice(const encoder *w, const ht_tile *t, const ht_place_frame *frame, int64_t slice, int64_t index, ht_group *group,
+                          scratch *my, int *lossy) {
+  int64_t block = w->graph->block, node = t->row / block + slice * HT_LANES;
   ht_place *place = &my->place;
-  ht_place_frame frame = ht_split_frame(s, w->solver_graph, &s->range[tile]);
-  int64_t size = (int64_t)w->graph->block * w->graph->block * HT_LANES, group = 0, index = t->index;
-  memset(v->value, 0, (size_t)(t->groups * size) * sizeof *v->value);
-  v->nonzeros = 0;
-  for (int64_t k = 0; k < t->slices; k++) {
-    int64_t node = t->row / w->graph->block + k * HT_LANES;
-    ht_place_slice(place, &frame, node);
-    ht_place_mark(place, w->graph->block, my->seen);
-    write_index(place, (int32_t)t->window, s->index + index);
-    if (w->graph->block == 1) take_values(w, place, node, v, v->value + group * size, lossy, 1);
-    if (w->graph->block == 2) take_values(w, place, node, v, v->value + group * size, lossy, 2);
-    if (w->graph->block == 3) take_values(w, place, node, v, v->value + group * size, lossy, 3);
-    for (int g = 0; g < place->runs + place->gathers; g++, group++) {
-      v->group[group] = (ht_group){.node = (int32_t)node, .gather = g >= place->runs, .index = index};
-      index += g < place->runs ? 1 : HT_LANES;
-    }
+  ht_place_slice(place, frame, node);
+  ht_place_mark(place, (int)block, my->seen);
+  write_index(place, (int32_t)t->window, w->s->index + index);
+  int64_t groups = place->runs + place->gathers;
+  memset(my->value, 0, (size_t)(groups * block * block * HT_LANES) * sizeof *my->value);
+  for (int64_t g = 0; g < groups; g++) {
+    group[g] = (ht_group){.node = (int32_t)node, .gather = g >= place->runs, .index = index};
+    index += g < place->runs ? 1 : HT_LANES;
   }
-  ht_place_list_marks(my->seen, t->window * w->graph->block, ht_split_reach(&s->base.view, &s->range[tile]), s->touched + t->touch);
+  if (block == 1) return take_values(w, place, node, my->value, lossy, 1);
+  if (block == 2) return take_values(w, place, node, my->value, lossy, 2);
+  return take_values(w, place, node, my->value, lossy, 3);
+}
+
+/* All slices in the tile's encoding; returns 0 as soon as one does not fit it. */
+static int try_encoding(const encoder *w, int64_t tile, scratch *my, int *lossy) {
+  ht_split_owner *s = w->s;
+  ht_tile *t = &s->tile[tile];
+  ht_place_frame frame = ht_split_frame(s, w->solver_graph, &s->range[tile]);
+  ht_bits_seen seen = {0, 0};
+  int64_t group = 0, index = t->index, most = t[1].exception - t->exception, nonzeros = 0;
+  t->exceptions = 0;
+  for (int64_t k = 0; k < t->slices; k++) {
+    const ht_slice *slice = &s->slice[t->slice + k];
+    int64_t groups = slice->runs + slice->gathers;
+    nonzeros += fill_slice(w, t, &frame, k, index, my->group + group, my, lossy);
+    if (!ht_encode_groups(s, t, group, my->group + group, groups, my->value, most, &seen)) return 0;
+    group += groups;
+    index += slice->runs + HT_LANES * slice->gathers;
+  }
+  t->nonzeros = nonzeros;
+  t->exact = seen.tail || t->exceptions ? HT_LEVEL_64 : seen.mid ? HT_LEVEL_32 : HT_LEVEL_16;
+  return 1;
 }
 
 static int encode_chunk(const encoder *w, const chunk *c, scratch *my) {
   int lossy = 0;
-  for (int64_t t = c->tile; t < c->tile + c->tiles; t++) {
-    ht_tile *tile = &w->s->tile[t];
-    fill_tile(w, t, my, &lossy);
-    ht_encode_tile(w->s, tile, &my->tile);
-    ht_measure_tile(w->s, tile, &my->tile, w->scale, my->error2, c->low);
-    if (!w->s->base.exactness_flags) tile->exact = HT_LEVEL_64;
+  for (int64_t k = c->tile; k < c->tile + c->tiles; k++) {
+    ht_tile *t = &w->s->tile[k];
+    for (t->encoding = HT_FIXED; !try_encoding(w, k, my, &lossy);) t->encoding++;
+    ht_place_list_marks(my->seen, t->window * w->graph->block, ht_split_reach(&w->s->base.view, &w->s->range[k]), w->s->touched + t->touch);
+    ht_measure_tile(w->s, t, my->group, w->scale, my->error2, c->low);
+    if (!w->s->base.exactness_flags) t->exact = HT_LEVEL_64;
   }
   return lossy;
 }
@@ -239,13 +255,15 @@ static void set_column_errors(const encoder *w) {
 static ht_status create_scratch(const encoder *w, scratch *all, int threads) {
   ht_context *ctx = w->s->base.ctx;
   const ht_split_view *view = &w->s->base.view;
-  int64_t groups = 0, words = view->padded / HT_COLUMN_BLOCK / 64 + 1, size = (int64_t)view->block * view->block * HT_LANES;
+  int64_t groups = 0, longest = 0, words = view->padded / HT_COLUMN_BLOCK / 64 + 1, size = (int64_t)view->block * view->block * HT_LANES;
   for (int64_t t = 0; t < view->tiles; t++)
     if (view->tile[t].groups > groups) groups = view->tile[t].groups;
+  for (int64_t k = 0; k < view->slices; k++)
+    if (view->slice[k].runs + view->slice[k].gathers > longest) longest = view->slice[k].runs + view->slice[k].gathers;
   for (int k = 0; k < threads; k++) {
     HT_TRY(ctx, ht_place_create(ctx, w->s->capacity, &all[k].place));
-    HT_TRY(ctx, ht_allocate(ctx, groups * size, sizeof(double), &all[k].tile.value));
-    HT_TRY(ctx, ht_allocate(ctx, groups, sizeof(ht_group), &all[k].tile.group));
+    HT_TRY(ctx, ht_allocate(ctx, longest * size, sizeof(double), &all[k].value));
+    HT_TRY(ctx, ht_allocate(ctx, groups, sizeof(ht_group), &all[k].group));
     HT_TRY(ctx, ht_allocate_zeroed(ctx, words, sizeof(uint64_t), &all[k].seen));
     for (int level = 0; level < HT_LEVEL_64; level++) HT_TRY(ctx, ht_allocate(ctx, widest_chunk(w), sizeof(double), &all[k].error2[level]));
   }
@@ -255,8 +273,8 @@ static ht_status create_scratch(const encoder *w, scratch *all, int threads) {
 static void release_scratch(ht_context *ctx, scratch *all, int threads) {
   for (int k = 0; all && k < threads; k++) {
     ht_place_release(ctx, &all[k].place);
-    ht_release(ctx, all[k].tile.value);
-    ht_release(ctx, all[k].tile.group);
+    ht_release(ctx, all[k].value);
+    ht_release(ctx, all[k].group);
     ht_release(ctx, all[k].seen);
     for (int level = 0; level < HT_LEVEL_64; level++) ht_release(ctx, all[k].error2[level]);
   }

@@ -3,6 +3,8 @@
 #define HT_DATA_SPLIT_INTERNAL_H
 #include "data/split_place.h"
 
+enum { HT_EXCEPTION_SHARE = 64 }; /* a tile of so many nonzeros may have one exception */
+
 /* The columns (in nodes) a tile covers, beside its ht_tile. */
 typedef struct ht_tile_range {
   int32_t low, high;

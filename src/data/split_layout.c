@@ -135,7 +135,8 @@ static void count_tile(const ht_split_owner *s, const ht_node_graph *graph, int6
     ht_place_mark(place, graph->block, seen);
     s->slice[t->slice + k] = (ht_slice){(uint16_t)place->runs, (uint16_t)place->gathers};
     t->groups += place->runs + place->gathers;
-    t->index += place->runs + HT_LANES * place->gathers; /* a length until the tiles are summed */
+    t->nonzeros += place->entries * graph->block * graph->block; /* of whole nodes, until the values are seen */
+    t->index += place->runs + HT_LANES * place->gathers;         /* a length until the tiles are summed */
   }
   t->touches = ht_place_list_marks(seen, t->window * graph->block, ht_split_reach(&s->base.view, &s->range[tile]), NULL);
 }

@@ -129,19 +129,22 @@ static int32_t largest(const int32_t *left) {
   return most;
 }
 
-/* Move the slots to be runs to the front of found[], and return their number. */
+/* Move the slots to be runs to the front of found[] (the others are lost from it), and return their number. */
 static int64_t choose_runs(ht_place *p, const ht_place_frame *f, int64_t found, int32_t *left) {
   int64_t candidates = 0, best = 0;
   int32_t most = largest(left);
   /* Offsets of few lanes are worth trying only where the lanes differ much in length. */
   int fewest = (int64_t)most * HT_LANES > 2 * p->entries ? 1 : 3;
-  for (int count = HT_LANES; count >= fewest; count--)
-    for (int64_t k = candidates; k < found; k++) {
-      ht_place_slot *slot = &p->slot[p->found[k]];
-      if (slot->count != count || slot->offset < 0 || slot->offset + HT_LANES > f->padded_nodes) continue;
+  for (int64_t k = 0; k < found; k++) {
+    const ht_place_slot *slot = &p->slot[p->found[k]];
+    if (slot->count >= fewest && slot->offset >= 0 && slot->offset + HT_LANES <= f->padded_nodes) p->found[candidates++] = p->found[k];
+  }
+  for (int64_t sorted = 0, count = HT_LANES; count > fewest; count--)
+    for (int64_t k = sorted; k < candidates; k++) {
       uint32_t h = p->found[k];
-      p->found[k] = p->found[candidates];
-      p->found[candidates++] = h;
+      if (p->slot[h].count != count) continue;
+      p->found[k] = p->found[sorted];
+      p->found[sorted++] = h;
     }
   int64_t least = (int64_t)most * GATHER_COST;
   for (int64_t k = 0; k < candidates && k < UINT16_MAX; k++) {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/convert.h"
 
-enum { EXCEPTION_SHARE = 64, MOST_EXPONENT = 255, MOST_GROUP = 9 * HT_LANES };
+enum { MOST_EXPONENT = 255 };
 
 static inline double power_of_two(int e) { return ht_from_bits64((uint64_t)(1023 + e) << 52); }
 
@@ -24,27 +24,23 @@ static int group_exponent(const double *v, int count) {
   return e < 0 ? -1 : e > MOST_EXPONENT ? MOST_EXPONENT : e;
 }
 
-typedef struct seen_bits {
-  int32_t mid, tail; /* any bit set so far */
-} seen_bits;
-
-/* Three signed digits of each value; returns whether a value is not exact. */
-static int encode_fixed_group(const double *v, int count, int e, int16_t *head, int16_t *mid, int32_t *tail, seen_bits *seen) {
-  double up = power_of_two(63 + e);
-  int inexact = 0;
-  int32_t mids = 0, tails = 0;
+/* Three signed digits of each value. The upper two together are an integer of 32 bits, the third the rounded rest; where the
+ * rest rounds up to a whole unit it becomes the most negative number instead. Returns whether a value is not exact. In doubles
+ * throughout, so that compilers vectorise it: adding and subtracting 1.5 * 2^52 rounds to an integer. */
+static int encode_fixed_group(const double *v, int count, int e, int16_t *restrict head, int16_t *restrict mid, int32_t *restrict tail,
+                              ht_bits_seen *seen) {
+  const double up = power_of_two(31 + e), round = 0x1.8p52, whole = 0x1p32;
+  int32_t inexact = 0, mids = 0, tails = 0;
   for (int k = 0; k < count; k++) {
-    double scaled = v[k] * up;
-    int64_t all = llrint(scaled);
-    inexact |= (double)all != scaled;
-    int32_t low = (int32_t)(uint32_t)(uint64_t)all;
-    int64_t high = (all - low) >> 32;
-    int16_t middle = (int16_t)(uint16_t)(uint64_t)high;
+    double scaled = v[k] * up, upper = scaled + round - round, rest = (scaled - upper) * whole, low = rest + round - round;
+    double carry = low == 0x1p31 ? 1.0 : 0.0;
+    inexact |= low != rest;
+    int32_t high = (int32_t)(upper + carry), digits = (int32_t)(low - carry * whole), middle = (int32_t)((uint32_t)high << 16) >> 16;
     head[k] = (int16_t)((high - middle) >> 16);
-    mid[k] = middle;
-    tail[k] = low;
+    mid[k] = (int16_t)middle;
+    tail[k] = digits;
     mids |= middle;
-    tails |= low;
+    tails |= digits;
   }
   seen->mid |= mids;
   seen->tail |= tails;
@@ -55,16 +51,14 @@ static double decode_fixed(int e, int16_t head, int16_t mid, int32_t tail) {
   return (double)(((int64_t)head * 65536 + mid) * 4294967296 + tail) * power_of_two(-63 - e);
 }
 
-/* Put what group g does not hold on the exception list; returns 0 when the list is full. */
-static int add_exceptions(ht_split_owner *s, ht_tile *t, const ht_tile_values *v, int64_t g) {
+/* Put what a group's parts do not hold on the exception list; returns 0 when the list is full. */
+static int add_exceptions(ht_split_owner *s, ht_tile *t, int64_t g, const ht_group *group, const double *v, int64_t most) {
   int block = s->base.view.block, size = block * block * HT_LANES;
-  const ht_group *group = &v->group[g];
-  int64_t at = (t->group + g) * size;
+  int64_t at = g * size;
   for (int k = 0; k < size; k++) {
-    double value = v->value[g * size + k];
-    double rest = value - decode_fixed(s->exponent[t->group + g], s->head[at + k], s->mid[at + k], s->tail[at + k]);
+    double rest = v[k] - decode_fixed(s->exponent[g], s->head[at + k], s->mid[at + k], s->tail[at + k]);
     if (rest == 0) continue;
-    if (t->exceptions >= v->nonzeros / EXCEPTION_SHARE) return 0;
+    if (t->exceptions >= most) return 0;
     int lane = k % HT_LANES, j = k / HT_LANES % block, i = k / HT_LANES / block;
     s->exception[t->exception + t->exceptions++] =
         (ht_exception){.row = (int32_t)((group->node + (int64_t)lane) * block + i - t->row),
@@ -74,64 +68,55 @@ static int add_exceptions(ht_split_owner *s, ht_tile *t, const ht_tile_values *v
   return 1;
 }
 
-static int encode_fixed(ht_split_owner *s, ht_tile *t, const ht_tile_values *v) {
+static int encode_fixed(ht_split_owner *s, ht_tile *t, int64_t first, const ht_group *group, int64_t count, const double *values,
+                        int64_t most, ht_bits_seen *seen) {
   int size = s->base.view.block * s->base.view.block * HT_LANES;
-  seen_bits seen = {0, 0};
-  t->exceptions = 0;
-  for (int64_t g = 0; g < t->groups; g++) {
-    int e = group_exponent(v->value + g * size, size);
+  for (int64_t k = 0; k < count; k++, values += size) {
+    int64_t g = t->group + first + k, at = g * size;
+    int e = group_exponent(values, size);
     if (e < 0) return 0;
-    int64_t at = (t->group + g) * size;
-    s->exponent[t->group + g] = (uint8_t)e;
-    if (encode_fixed_group(v->value + g * size, size, e, s->head + at, s->mid + at, s->tail + at, &seen) && !add_exceptions(s, t, v, g))
+    s->exponent[g] = (uint8_t)e;
+    if (encode_fixed_group(values, size, e, s->head + at, s->mid + at, s->tail + at, seen) &&
+        !add_exceptions(s, t, g, &group[k], values, most))
       return 0;
   }
-  t->encoding = HT_FIXED;
-  t->exact = seen.tail || t->exceptions ? HT_LEVEL_64 : seen.mid ? HT_LEVEL_32 : HT_LEVEL_16;
   return 1;
 }
 
 /* ---- FLOAT and RAW ---- */
 
-static int encode_float(ht_split_owner *s, ht_tile *t, const ht_tile_values *v) {
-  int size = s->base.view.block * s->base.view.block * HT_LANES;
-  seen_bits seen = {0, 0};
-  int64_t at = t->group * size;
-  t->exceptions = 0;
-  for (int64_t k = 0; k < t->groups * size; k++) {
-    float f = (float)v->value[k];
+static int encode_float(ht_split_owner *s, int64_t at, int64_t count, const double *v, ht_bits_seen *seen) {
+  for (int64_t k = 0; k < count; k++) {
+    float f = (float)v[k];
     uint32_t bits = ht_bits32(f), head = (bits + 0x8000u) >> 16;
-    if (v->value[k] != 0 && !(fabsf(f) >= FLT_MIN && (head & 0x7f80u) != 0x7f80u)) return 0;
+    if (v[k] != 0 && !(fabsf(f) >= FLT_MIN && (head & 0x7f80u) != 0x7f80u)) return 0;
     s->head[at + k] = (int16_t)(uint16_t)head;
     s->mid[at + k] = (int16_t)(uint16_t)(bits - (head << 16));
-    s->tail[at + k] = (int32_t)(uint32_t)(ht_bits64(v->value[k]) - ht_bits64((double)f));
-    seen.mid |= s->mid[at + k];
-    seen.tail |= s->tail[at + k];
+    s->tail[at + k] = (int32_t)(uint32_t)(ht_bits64(v[k]) - ht_bits64((double)f));
+    seen->mid |= s->mid[at + k];
+    seen->tail |= s->tail[at + k];
   }
-  memset(s->exponent + t->group, 0, (size_t)t->groups);
-  t->encoding = HT_FLOAT;
-  t->exact = seen.tail ? HT_LEVEL_64 : seen.mid ? HT_LEVEL_32 : HT_LEVEL_16;
   return 1;
 }
 
-static void encode_raw(ht_split_owner *s, ht_tile *t, const ht_tile_values *v) {
-  int size = s->base.view.block * s->base.view.block * HT_LANES;
-  int64_t at = t->group * size;
-  for (int64_t k = 0; k < t->groups * size; k++) {
-    uint64_t bits = ht_bits64(v->value[k]);
+static void encode_raw(ht_split_owner *s, int64_t at, int64_t count, const double *v, ht_bits_seen *seen) {
+  for (int64_t k = 0; k < count; k++) {
+    uint64_t bits = ht_bits64(v[k]);
     s->head[at + k] = (int16_t)(uint16_t)(bits >> 48);
     s->mid[at + k] = (int16_t)(uint16_t)(bits >> 32);
     s->tail[at + k] = (int32_t)(uint32_t)bits;
   }
-  memset(s->exponent + t->group, 0, (size_t)t->groups);
-  t->encoding = HT_RAW;
-  t->exact = HT_LEVEL_64;
-  t->exceptions = 0;
+  seen->tail = -1; /* no lower level */
 }
 
-void ht_encode_tile(ht_split_owner *s, ht_tile *t, const ht_tile_values *v) {
-  t->nonzeros = v->nonzeros;
-  if (!encode_fixed(s, t, v) && !encode_float(s, t, v)) encode_raw(s, t, v);
+int ht_encode_groups(ht_split_owner *s, ht_tile *t, int64_t first, const ht_group *group, int64_t count, const double *values, int64_t most,
+                     ht_bits_seen *seen) {
+  int64_t size = (int64_t)s->base.view.block * s->base.view.block * HT_LANES, at = (t->group + first) * size;
+  if (t->encoding == HT_FIXED) return encode_fixed(s, t, first, group, count, values, most, seen);
+  memset(s->exponent + t->group + first, 0, (size_t)count);
+  if (t->encoding == HT_FLOAT) return encode_float(s, at, count * size, values, seen);
+  encode_raw(s, at, count * size, values, seen);
+  return 1;
 }
 
 /* ---- what is lost ---- */
@@ -141,20 +126,24 @@ typedef struct lost {
   double at16[HT_LANES], at32[HT_LANES];
 } lost;
 
-static inline void lose_fixed(const ht_split_owner *s, int64_t at, int e, const double *v, lost *out) {
-  double unit16 = power_of_two(-15 - e), unit32 = power_of_two(-31 - e);
-  const int16_t *head = s->head + at, *mid = s->mid + at;
+/* The lower parts are what is lost; exceptions come on top, elsewhere. */
+static inline void lose_fixed(const ht_split_owner *s, int64_t at, int e, lost *out) {
+  const double unit = power_of_two(-63 - e);
+  const int16_t *mid = s->mid + at;
+  const int32_t *tail = s->tail + at;
   for (int l = 0; l < HT_LANES; l++) {
-    out->at16[l] = v[l] - unit16 * head[l];
-    out->at32[l] = v[l] - unit32 * (head[l] * 65536 + mid[l]);
+    out->at32[l] = unit * tail[l];
+    out->at16[l] = unit * 0x1p32 * mid[l] + out->at32[l];
   }
 }
 
-static inline void lose_float(const ht_split_owner *s, int64_t at, const double *v, lost *out) {
+static inline void lose_float(const ht_split_owner *s, int64_t at, lost *out) {
   for (int l = 0; l < HT_LANES; l++) {
     uint32_t head = (uint32_t)(uint16_t)s->head[at + l] << 16;
-    out->at16[l] = v[l] - (double)ht_from_bits32(head);
-    out->at32[l] = v[l] - (double)ht_from_bits32(head + (uint32_t)(int32_t)s->mid[at + l]);
+    double v32 = (double)ht_from_bits32(head + (uint32_t)(int32_t)s->mid[at + l]);
+    double v = ht_from_bits64(ht_bits64(v32) + (uint64_t)(int64_t)s->tail[at + l]);
+    out->at16[l] = v - (double)ht_from_bits32(head);
+    out->at32[l] = v - v32;
   }
 }
 
@@ -197,20 +186,18 @@ static inline void add_any(const lost *loss, const sums *to, const int64_t *colu
   }
 }
 
-static inline void measure_group(const ht_split_owner *s, const ht_tile *t, const ht_tile_values *v, int64_t g, const sums *to,
-                                 row_loss *row, const int block) {
+static inline void measure_group(const ht_split_owner *s, const ht_tile *t, const ht_group *group, int64_t g, const sums *to, row_loss *row,
+                                 const int block) {
   const ht_split_view *view = &s->base.view;
-  const ht_group *group = &v->group[g];
-  const double *value = v->value + g * block * block * HT_LANES;
-  int64_t at = (t->group + g) * block * block * HT_LANES, node[HT_LANES];
+  int64_t at = g * block * block * HT_LANES, node[HT_LANES];
   for (int l = 0; l < HT_LANES; l++) node[l] = ht_group_column(view, t, group, l);
   for (int i = 0; i < block; i++)
-    for (int j = 0; j < block; j++, at += HT_LANES, value += HT_LANES) {
+    for (int j = 0; j < block; j++, at += HT_LANES) {
       lost loss;
       if (t->encoding == HT_FIXED)
-        lose_fixed(s, at, s->exponent[t->group + g], value, &loss);
+        lose_fixed(s, at, s->exponent[g], &loss);
       else
-        lose_float(s, at, value, &loss);
+        lose_float(s, at, &loss);
       if (block == 1 && !group->gather && node[0] != group->node) {
         add_run(&loss, to, node[0], row->sum[0]);
         continue;
@@ -236,24 +223,25 @@ static void finish_slice(const ht_split_owner *s, const ht_tile *t, int64_t node
     }
 }
 
-static inline void measure_tile(const ht_split_owner *s, const ht_tile *t, const ht_tile_values *v, const sums *to, const int block) {
+static inline void measure_tile(const ht_split_owner *s, const ht_tile *t, const ht_group *group, const sums *to, const int block) {
   int64_t g = 0, node = t->row / block;
   for (const ht_slice *slice = s->slice + t->slice; slice < s->slice + t->slice + t->slices; slice++, node += HT_LANES) {
     row_loss loss;
     memset(&loss, 0, sizeof loss);
-    for (int64_t end = g + slice->runs + slice->gathers; g < end; g++) measure_group(s, t, v, g, to, &loss, block);
+    for (int64_t end = g + slice->runs + slice->gathers; g < end; g++) measure_group(s, t, &group[g], t->group + g, to, &loss, block);
     finish_slice(s, t, node, to, &loss);
   }
 }
 
-void ht_measure_tile(ht_split_owner *s, const ht_tile *t, const ht_tile_values *v, const double *scale, double *const *error2,
-                     int64_t low) {
+void ht_measure_tile(ht_split_owner *s, const ht_tile *t, const ht_group *group, const double *scale, double *const *error2, int64_t low) {
   sums to = {scale, error2[HT_LEVEL_16], error2[HT_LEVEL_32], low};
   if (t->encoding == HT_RAW || t->exact == HT_LEVEL_16) {
     memset(s->delta16 + t->delta, 0, (size_t)t->rows * sizeof *s->delta16);
     return;
   }
-  if (s->base.view.block == 1) measure_tile(s, t, v, &to, 1);
-  if (s->base.view.block == 2) measure_tile(s, t, v, &to, 2);
-  if (s->base.view.block == 3) measure_tile(s, t, v, &to, 3);
+  if (s->base.view.block == 1) measure_tile(s, t, group, &to, 1);
+  if (s->base.view.block == 2) measure_tile(s, t, group, &to, 2);
+  if (s->base.view.block == 3) measure_tile(s, t, group, &to, 3);
+  for (const ht_exception *x = s->exception + t->exception; x < s->exception + t->exception + t->exceptions; x++)
+    for (int level = 0; level < HT_LEVEL_64; level++) error2[level][x->column - low] += x->value * x->value;
 }

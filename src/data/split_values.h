@@ -9,22 +9,22 @@ typedef struct ht_group {
   int64_t index;
 } ht_group;
 
-/* The scaled values of one tile in the order of the storage, before they are encoded. */
-typedef struct ht_tile_values {
-  double *value;
-  ht_group *group;
-  int64_t nonzeros;
-} ht_tile_values;
-
 static inline int64_t ht_group_column(const ht_split_view *view, const ht_tile *t, const ht_group *g, int lane) {
   return t->window + (g->gather ? view->index[g->index + lane] : view->index[g->index] + lane);
 }
 
-/* Choose the encoding, write the streams, and set t->encoding, t->exact and the exceptions. */
-void ht_encode_tile(ht_split_owner *s, ht_tile *t, const ht_tile_values *v);
+/* Bits that the parts of the values written so far have set: what shows at which level they are exact. */
+typedef struct ht_bits_seen {
+  int32_t mid, tail;
+} ht_bits_seen;
 
-/* Add what levels 16 and 32 lose to the columns' sums of squares, error2[level][column - low], and set the tile's delta16.
- * scale: s_i in solver order, or NULL when all are the same. */
-void ht_measure_tile(ht_split_owner *s, const ht_tile *t, const ht_tile_values *v, const double *scale, double *const *error2, int64_t low);
+/* Write `count` groups' values, the first of which is group `first` of the tile, in the tile's encoding: indices must stand.
+ * Returns 0 when the encoding does not hold them. Exceptions are added to the tile's; `most` is how many it may have. */
+int ht_encode_groups(ht_split_owner *s, ht_tile *t, int64_t first, const ht_group *group, int64_t count, const double *values, int64_t most,
+                     ht_bits_seen *seen);
+
+/* Add what levels 16 and 32 lose to the columns' sums of squares, error2[level][column - low], and set the tile's delta16; group
+ * has all of the tile's. scale: s_i in solver order, or NULL when all are the same. */
+void ht_measure_tile(ht_split_owner *s, const ht_tile *t, const ht_group *group, const double *scale, double *const *error2, int64_t low);
 
 #endif

@@ -71,8 +71,8 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
     return fixed("auto", HT_LEVEL_16);
   }
   if (f->bytes_streamed < f->cache_bytes) {
-    snprintf(why, 256, "fixed:f64: an iteration's %.1f MB stay in the %.0f MB cache, where fewer bytes save nothing",
-             f->bytes_streamed / 1e6, f->cache_bytes / 1e6);
+    snprintf(why, 256, "fixed:f64: an iteration's %.1f MB stay in the %.0f MiB cache, where fewer bytes save nothing",
+             f->bytes_streamed / 1e6, f->cache_bytes / 1048576);
     return fixed("auto", HT_LEVEL_64);
   }
   ht_policy p = {.start = HT_LEVEL_64, .decide = decide_budget, .theta = o->budget_theta, .eta = o->budget_eta};

@@ -1,11 +1,13 @@
 /* The guard's decisions. Read ht_guard_solve at the end first. SPDX-License-Identifier: BSD-3-Clause */
 #include "solver/guard.h"
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "solver/spectrum.h"
 
 enum { CHECK_EVERY = 64, NULL_TEST_AFTER = 200, FUTILE_CLAIMS = 3 };
+static const double POLL_EVERY_S = 0.05; /* for the stop flag, the time limit and the progress callback */
 
 /* The loop aims slightly below the goal, because the true residual it is judged by differs in the last digits. */
 static const double AIM = 0.995;
@@ -163,6 +165,12 @@ static ht_status on_reached(ht_guard *g, ht_cg_event event, int *done, ht_outcom
     finish(done, outcome, HT_CONVERGED);
     return HT_OK;
   }
+  if (g->options->stopping == HT_STOPPING_PAPER) {
+    finish(done, outcome, HT_RECURSIVE_ONLY);
+    snprintf(g->detail, HT_REPORT_TEXT, "the true residual is %.2e ||b|| where the recursive one is %.2e", norm / g->norm_b,
+             g->loop->state.norm_r / g->norm_b);
+    return HT_OK;
+  }
   replace(g, norm, change);
   restart(g);
   if (lowest_level(g) < HT_LEVEL_64) {
@@ -235,6 +243,11 @@ static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outc
     finish(done, outcome, HT_NON_FINITE);
     return HT_OK;
   }
+  if (ht_backward_error(&g->certifier, g->x, g->b, g->residual) < 4 * DBL_EPSILON) {
+    snprintf(g->detail, HT_REPORT_TEXT, "x solves a system whose entries differ in the last place; no smaller residual can be had in FP64");
+    finish(done, outcome, HT_ATTAINABLE_ACCURACY);
+    return HT_OK;
+  }
   snprintf(g->detail, HT_REPORT_TEXT, "p'Ap = %.3e at iteration %lld, %.1e of ||A|| ||p||^2: zero to rounding", g->loop->state.pap,
            (long long)g->loop->state.iteration, curvature);
   finish(done, outcome, HT_SINGULAR);
@@ -304,11 +317,18 @@ static ht_status check_progress(ht_guard *g, int *done, ht_outcome *outcome) {
   return HT_OK;
 }
 
-static ht_status on_pause(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
+/* The next pause: at the next check, or sooner where iterations are slow or a callback wants them all. Pauses change no bit. */
+static void plan_pause(ht_guard *g, double elapsed) {
+  int64_t iteration = g->loop->state.iteration, next = 1;
+  if (!g->progress && iteration > 0) {
+    double fit = POLL_EVERY_S * (double)iteration / elapsed;
+    next = fit < 1 ? 1 : fit > CHECK_EVERY ? CHECK_EVERY : (int64_t)fit;
+  }
+  g->next_pause = iteration + next < g->next_check ? iteration + next : g->next_check;
+}
+
+static ht_status poll(ht_guard *g, double elapsed, int *done, ht_outcome *outcome) {
   const ht_cg_state *s = &g->loop->state;
-  double elapsed = ht_seconds() - g->started;
-  (void)event;
-  g->next_pause = s->iteration + (g->progress ? 1 : CHECK_EVERY);
   int stop = ht_stop_requested(g->ctx);
   if (g->progress) {
     int is_callers = !g->loop->plan && g->b != g->shifted; /* order and scale */
@@ -318,17 +338,24 @@ static ht_status on_pause(ht_guard *g, ht_cg_event event, int *done, ht_outcome 
   if (stop) {
     snprintf(g->detail, HT_REPORT_TEXT, "stopped on request after %lld iterations; the best iterate is kept", (long long)s->iteration);
     finish(done, outcome, HT_STOPPED);
-    return HT_OK;
-  }
-  if (g->options->time_limit > 0 && elapsed > g->options->time_limit) {
+  } else if (g->options->time_limit > 0 && elapsed > g->options->time_limit) {
     snprintf(g->detail, HT_REPORT_TEXT, "%.3g s passed; the best iterate is kept", elapsed);
     finish(done, outcome, HT_TIME_LIMIT);
-    return HT_OK;
   }
-  if (s->iteration < g->next_check) return HT_OK;
-  g->next_check = s->iteration + CHECK_EVERY;
-  HT_TRY(g->ctx, check_level(g));
-  return check_progress(g, done, outcome);
+  return HT_OK;
+}
+
+static ht_status on_pause(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
+  double elapsed = ht_seconds() - g->started;
+  (void)event;
+  HT_TRY(g->ctx, poll(g, elapsed, done, outcome));
+  if (!*done && g->loop->state.iteration >= g->next_check) {
+    g->next_check = g->loop->state.iteration + CHECK_EVERY;
+    HT_TRY(g->ctx, check_level(g));
+    HT_TRY(g->ctx, check_progress(g, done, outcome));
+  }
+  plan_pause(g, elapsed);
+  return HT_OK;
 }
 
 static handler *const handlers[] = {
@@ -346,7 +373,7 @@ static int64_t iteration_limit(const ht_guard *g) {
 
 static void set_events(ht_guard *g) {
   ht_cg_state *s = &g->loop->state;
-  s->goal = g->goal * AIM;
+  s->goal = g->options->stopping == HT_STOPPING_PAPER ? g->goal : g->goal * AIM;
   s->replace_below = g->drop > 0 && g->drop * g->reference > s->goal ? g->drop * g->reference : -1;
   s->grow_above = lowest_level(g) < HT_LEVEL_64 ? 1e6 * g->reference : INFINITY;
   s->iteration_end = iteration_limit(g);
@@ -360,12 +387,12 @@ static void begin(ht_guard *g, double norm) {
   g->policy = g->asked;
   g->interval = g->next_look = g->policy_interval;
   start_levels(g);
-  g->drop = g->policy.replaces ? first_drop(lowest_level(g)) : 0;
+  g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? first_drop(lowest_level(g)) : 0;
   g->reference = g->lowest = norm;
   g->claimed = INFINITY;
   g->futile = 0;
   g->improved_at = 0;
-  g->next_pause = g->progress ? 0 : CHECK_EVERY;
+  g->next_pause = g->progress ? 0 : 1;
   g->next_check = CHECK_EVERY;
   g->segment_end = -1;
   g->replacements = g->restores = 0;
@@ -426,7 +453,7 @@ static void fill_report(const ht_guard *g, double norm, ht_report *report) {
   report->backward_error = ht_backward_error(&g->certifier, g->x, g->b, g->residual);
   report->bytes_16 = s->bytes_level[HT_LEVEL_16];
   report->bytes_f32 = s->bytes_level[HT_LEVEL_32];
-  report->bytes_f64 = s->bytes_level[HT_LEVEL_64];
+  report->bytes_f64 = s->bytes_level[HT_LEVEL_64] + (double)g->certifier.products * ht_certificate_bytes(&g->certifier);
   report->bytes_vectors = (double)s->iteration * g->loop->vector_bytes;
   ritz_extremes(g, &report->eigenvalue_min, &report->eigenvalue_max);
   report->condition_estimate = report->eigenvalue_max / report->eigenvalue_min;
@@ -460,10 +487,23 @@ static void shift_vector(int64_t n, const double *from, double *to, int shift) {
   for (int64_t i = 0; i < n; i++) to[i] = ldexp(from[i], shift);
 }
 
+/* b - A x of the start; x = 0, the usual one, needs no product. */
+static ht_status first_residual(ht_guard *g, double *norm) {
+  int64_t n = g->loop->op->n;
+  if (ht_norm_inf(n, g->x) > 0) {
+    HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, norm));
+    return HT_OK;
+  }
+  memcpy(g->residual, g->b, (size_t)n * sizeof(double));
+  *norm = g->norm_b;
+  return HT_OK;
+}
+
 static ht_status solve_shifted(ht_guard *g, ht_report *report) {
   double norm;
-  HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, &norm));
+  HT_TRY(g->ctx, first_residual(g, &norm));
   report->residual_initial = norm / g->norm_b;
+  if (g->options->stopping == HT_STOPPING_PAPER) g->goal = g->options->rtol * norm;
   begin(g, norm);
   memcpy(g->best, g->x, (size_t)g->loop->op->n * sizeof(double));
   g->best_norm = norm;

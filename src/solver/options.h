@@ -7,6 +7,7 @@
 #include "precond/options.h"
 
 enum { HT_ENGINE_AUTO, HT_ENGINE_FUSED, HT_ENGINE_TEXTBOOK };
+enum { HT_STOPPING_TRUE, HT_STOPPING_PAPER };
 enum { HT_MOST_DEFAULT_ITERATIONS = 200000 }; /* the default limit is 10 n, within 1,000 and this */
 
 #define HT_SOLVE_OPTIONS(X)                                                                                                                \
@@ -14,7 +15,10 @@ enum { HT_MOST_DEFAULT_ITERATIONS = 200000 }; /* the default limit is 10 n, with
   X(REAL, atol, 0, 0, 1e308, AT_SOLVE, NULL, "absolute tolerance on ||b - A x||")                                                          \
   X(INTEGER, max_iterations, 0, 0, 9e15, AT_SOLVE, NULL, "iteration limit; 0 means 10 n, within 1,000 and 200,000")                        \
   X(REAL, time_limit, 0, 0, 1e9, AT_SOLVE, NULL, "seconds a solve may take; 0 means no limit")                                             \
-  X(CHOICE, engine, 0, 0, 2, AT_PREPARE, "auto|fused|textbook", "CG loop: fused needs split storage and none or jacobi, textbook takes all")                                                                 \
+  X(CHOICE, stopping, 0, 0, 1, AT_SOLVE, "true|paper",                                                                                     \
+    "what is tested: the true residual, or the recursive one against ||r0|| without replacement, as the EvoCG paper does")                 \
+  X(CHOICE, engine, 0, 0, 2, AT_PREPARE, "auto|fused|textbook",                                                                            \
+    "CG loop: fused needs split storage and none or jacobi, textbook takes all")                                                           \
   X(CHOICE, backend, 0, 0, 1, AT_PREPARE, "auto|cpu", "where the work is done")                                                            \
   X(INTEGER, threads, 0, 0, 4096, AT_PREPARE, NULL, "threads of the context; 0 leaves them: every core this process may use, if never set")
 

@@ -6,6 +6,7 @@
 #include "data/diagonal.h"
 #include "halftone/version.h"
 #include "solver/guard.h"
+#include "solver/null_space.h"
 
 struct ht_solver {
   ht_context *ctx;
@@ -33,6 +34,7 @@ struct ht_solver {
   char why[HT_REPORT_TEXT];
   ht_outcome refused; /* a typed outcome known before any iteration, else HT_CONVERGED */
   char refusal[HT_REPORT_TEXT];
+  ht_null_space null_space;
   double time_setup_s;
   /* of the last solve */
   ht_report *column_reports;
@@ -142,10 +144,13 @@ static void refuse(ht_solver *s, ht_outcome outcome, const char *format, ...) {
   va_end(args);
 }
 
-static int row_is_empty(const ht_matrix *a, int64_t i) {
-  for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++)
-    if (a->values[k] != 0) return 0;
-  return 1;
+static void warn_singular(ht_solver *s) {
+  if (s->null_space.empty_rows)
+    ht_log(s->ctx, HT_LOG_WARNING,
+           "the matrix is singular: row %lld, counted from 1, is empty (empty rows in all: %lld); a consistent b is solved all the same",
+           (long long)s->null_space.first_empty + 1, (long long)s->null_space.empty_rows);
+  if (s->null_space.constant)
+    ht_log(s->ctx, HT_LOG_WARNING, "the matrix is singular: every row adds up to 0; a consistent b is solved all the same");
 }
 
 /* A matrix that cannot be positive definite is an outcome, known before the first product. Empty rows are let through:
@@ -158,25 +163,13 @@ static void inspect_matrix(ht_solver *s) {
            (long long)a->asymmetric_column + 1, (long long)a->asymmetric_column + 1, (long long)a->asymmetric_row + 1, a->asymmetry);
     return;
   }
-  int64_t empty = -1, empties = 0;
+  ht_null_space_find(a, &s->null_space);
   for (int64_t i = 0; i < a->n; i++) {
-    if (s->diagonal[i] > 0) continue;
-    if (s->diagonal[i] == 0 && row_is_empty(a, i)) {
-      empty = i;
-      empties++;
-      continue;
-    }
+    if (s->diagonal[i] > 0 || (s->diagonal[i] == 0 && s->null_space.empty_rows && ht_row_is_empty(a, i))) continue;
     refuse(s, HT_INDEFINITE, "the diagonal entry of row %lld, counted from 1, is %g", (long long)i + 1, s->diagonal[i]);
     return;
   }
-  if (empties)
-    ht_log(s->ctx, HT_LOG_WARNING,
-           "the matrix is singular: %lld rows are empty, row %lld among them; a consistent b is solved all the same", (long long)empties,
-           (long long)empty + 1);
-  else if (ht_matrix_rows_add_to_zero(a))
-    ht_log(s->ctx, HT_LOG_WARNING,
-           "the matrix is singular: every row adds up to 0, and the constant vector is a null vector; a b that adds up to 0 is solved all "
-           "the same");
+  warn_singular(s);
 }
 
 /* CG needs a matrix that is symmetric to the bit: the average with the transpose. The certificate uses the matrix as given. */
@@ -210,19 +203,14 @@ static ht_status make_operator(ht_solver *s) {
   }
 }
 
-static int has_empty_row(const ht_solver *s) {
-  for (int64_t i = 0; s->diagonal && i < s->n; i++)
-    if (s->diagonal[i] == 0) return 1;
-  return 0;
-}
-
 /* The caller's operator takes Jacobi from the caller's diagonal; the other preconditioners need a matrix. */
 static ht_status make_precond(ht_solver *s) {
   ht_precond_options o = s->options.precond;
   int unknowns = s->op->split ? s->op->split->block : 1;
   if (s->apply) return ht_precond_create_diagonal(s->ctx, s->n, o.precond == HT_PRECOND_NONE ? NULL : s->diagonal, &s->precond);
-  if (has_empty_row(s) && o.precond != HT_PRECOND_NONE) {
-    ht_log(s->ctx, HT_LOG_WARNING, "with empty rows there is no preconditioner of this kind; Jacobi is used, with 1 for them");
+  if (s->null_space.empty_rows && o.precond != HT_PRECOND_NONE) {
+    if (o.precond != HT_PRECOND_JACOBI)
+      ht_log(s->ctx, HT_LOG_WARNING, "a matrix with empty rows has no such preconditioner; jacobi is used");
     return ht_precond_create_diagonal(s->ctx, s->n, s->diagonal, &s->precond);
   }
   return ht_precond_create(s->ctx, &o, s->symmetric, unknowns, &s->precond);
@@ -268,7 +256,7 @@ static ht_policy_facts gather_facts(const ht_solver *s) {
 /* New values on the old pattern: the ordering and the analyses of the pattern are kept. */
 static ht_status update_values(ht_solver *s) {
   HT_TRY(s->ctx, s->op->update(s->op, s->symmetric));
-  if (!s->precond->update || has_empty_row(s))
+  if (!s->precond->update || s->null_space.empty_rows)
     forget_precond(s); /* make_precond chooses again */
   else
     HT_TRY(s->ctx, s->precond->update(s->precond, s->symmetric));
@@ -354,6 +342,22 @@ static void describe(const ht_solver *s, ht_report *r) {
   snprintf(r->isa, sizeof r->isa, "%s", op->backend->isa());
 }
 
+/* A part of b that A cannot reach and that the tolerance does not cover. */
+static int is_inconsistent(const ht_solver *s, const double *b, ht_report *r) {
+  if (!s->null_space.empty_rows && !s->null_space.constant) return 0;
+  double norm_b = ht_norm2(s->ctx, s->op->backend, s->n, b);
+  double part = ht_null_space_part(&s->null_space, s->matrix, b, r->detail, sizeof r->detail);
+  if (!(part > fmax(s->options.solve.rtol * norm_b, s->options.solve.atol))) {
+    r->detail[0] = 0;
+    return 0;
+  }
+  r->outcome = isfinite(part) ? HT_SINGULAR : HT_NON_FINITE;
+  r->iterations = 0;
+  r->norm_b = norm_b;
+  r->time_solve_s = 0;
+  return 1;
+}
+
 static ht_status solve_column(ht_solver *s, const double *b, double *x, ht_report *r) {
   describe(s, r);
   if (s->refused != HT_CONVERGED) {
@@ -363,6 +367,7 @@ static ht_status solve_column(ht_solver *s, const double *b, double *x, ht_repor
     snprintf(r->detail, sizeof r->detail, "%s", s->refusal);
     return HT_OK;
   }
+  if (s->matrix && is_inconsistent(s, b, r)) return HT_OK;
   s->guard.policy_interval = s->options.policy.policy_interval;
   s->guard.progress = s->progress;
   s->guard.progress_user = s->progress_user;

@@ -239,6 +239,7 @@ class Solve(Cli):
         write_vector(b, columns)
         report = self.solves(self.a, "-b", b, "-o", x)
         self.assertEqual(report["columns"], 3)
+        self.assertEqual(sum(c["iterations"] for c in report["per_column"]), report["iterations"])
         for solution, column in zip(read_vector(x), columns):
             self.assertLess(relative_residual(self.matrix, solution, column), 1.01e-10)
         self.assertEqual(len(read_vector(x)), 3)
