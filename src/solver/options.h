@@ -7,6 +7,7 @@
 #include "precond/options.h"
 
 enum { HT_ENGINE_AUTO, HT_ENGINE_FUSED, HT_ENGINE_TEXTBOOK };
+enum { HT_STOPPING_TRUE, HT_STOPPING_PAPER };
 enum { HT_MOST_DEFAULT_ITERATIONS = 200000 }; /* the default limit is 10 n, within 1,000 and this */
 
 #define HT_SOLVE_OPTIONS(X)                                                                                                                \

@@ -41,12 +41,14 @@ void ht_tridiagonal_extremes(int64_t count, const double *diagonal, const double
   *smallest = *largest = NAN;
   for (int64_t k = 0; k < count; k++) { /* Gershgorin */
     double radius = (k > 0 ? fabs(off_diagonal[k - 1]) : 0) + (k + 1 < count ? fabs(off_diagonal[k]) : 0);
-    if (!isfinite(diagonal[k]) || !isfinite(radius)) return;
+    if (!isfinite(diagonal[k]) || !isfinite(radius)) return; /* fmin and fmax pass over a NaN */
     low = fmin(low, diagonal[k] - radius);
     high = fmax(high, diagonal[k] + radius);
   }
-  if (count < 1) return;
   double margin = 4 * DBL_EPSILON * fmax(fabs(low), fabs(high));
-  *smallest = bisect(&t, 1, tolerance, low - margin, high + margin);
-  *largest = bisect(&t, count, tolerance, low - margin, high + margin);
+  low -= margin;
+  high += margin;
+  if (count < 1 || !isfinite(low) || !isfinite(high)) return;
+  *smallest = bisect(&t, 1, tolerance, low, high);
+  *largest = bisect(&t, count, tolerance, low, high);
 }

@@ -66,9 +66,9 @@ static void norms(int n, const int64_t *row_start, const int32_t *columns, const
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const char *const choices[][2] = {
-      {"policy", "fixed:f64"}, {"policy", "fixed:f32"}, {"policy", "fixed:bf16"},    {"policy", "rule"},        {"policy", "budget"},
-      {"precond", "none"},     {"precond", "ic0"},      {"precond", "block-jacobi"}, {"format", "split"},       {"format", "csr"},
-      {"format", "tilecsc"},   {"engine", "textbook"},  {"ordering", "rcm"},         {"exactness-flags", "no"},
+      {"policy", "fixed:f64"}, {"policy", "fixed:f32"}, {"policy", "fixed:bf16"},    {"policy", "rule"},    {"policy", "budget"},
+      {"precond", "none"},     {"precond", "ic0"},      {"precond", "block-jacobi"}, {"format", "split"},   {"format", "csr"},
+      {"format", "tilecsc"},   {"engine", "textbook"},  {"ordering", "rcm"},         {"stopping", "paper"}, {"exactness-flags", "no"},
   };
   input in = {data, data + size};
   int n = 1 + (int)take(&in) % MOST;
