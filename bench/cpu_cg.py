@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
 """CG on the CPU against PETSc's KSPCG and against our own FP64, interleaved in one run.
 
 usage: bench/cpu_cg.py [--halftone build/halftone] [--suite bench/suite.tsv] [--class cpu-large] [--only NAME,...] [--pairs 7]
@@ -38,7 +39,7 @@ def run_petsc(exe, path, precond):
 
 def run_ours(exe, path, policy, precond):
     args = [exe, "solve", path, "--json", "--precond", precond, "--policy", policy, "--rtol", "1e-10"]
-    if policy == "fixed:f64": args += ["--exactness-flags", "no"]
+    if policy == "fixed:f64": args += ["--no-exactness-flags"]
     r = subprocess.run(args, capture_output=True, text=True)
     if r.returncode not in (0, 1): sys.exit(r.stderr)
     rep = json.loads(r.stdout)
@@ -91,6 +92,7 @@ def main():
         folder = pathlib.Path(folder); peer = build_peer(folder) if args.peer == "petsc" else None; table = []
         for row in rows:
             table.append(measure(row, args, peer, folder)); show(table[-1], args.policies)
+    if not table: sys.exit("no row of the suite matches")
     summary = {p: {k: geomean([r[p][k] for r in table]) for k in table[0][p] if k.startswith("speedup_")} for p in args.policies}
     for p, s in summary.items(): print(p, "geometric mean:", "  ".join(f"{k[8:]} x{v:.2f}" for k, v in s.items()))
     if args.output:

@@ -35,7 +35,8 @@ int main(int argc, char **argv) {
   }
   getrusage(RUSAGE_SELF, &after);
   double csr = 12.0 * (double)nnz + 8.0 * (double)n, peak = 1024.0 * (double)(after.ru_maxrss - before.ru_maxrss);
-  printf("], \"n\": %lld, \"nnz\": %lld, \"csr_bytes\": %.0f, \"peak_bytes\": %.0f, \"peak_over_csr\": %.3f}\n", n, nnz, csr, peak, peak / csr);
+  printf("], \"n\": %lld, \"nnz\": %lld, \"csr_bytes\": %.0f, \"peak_bytes\": %.0f, \"peak_over_csr\": %.3f}\n", n, nnz, csr, peak,
+         peak / csr);
   ht_context_destroy(ctx);
   return 0;
 }

@@ -12,34 +12,37 @@ double seconds_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Does every row add up to zero but for rounding? Then the constant vector is a null vector, and A*1 would be noise. */
-static int is_singular_by_rows(const ht_matrix *matrix, int64_t n) {
+/* Whether every row adds up to zero but for rounding (then the constant vector is a null vector, and A*1 would be noise), and
+ * whether a row is empty: in both cases the solution is known only up to a null vector. */
+static void look_for_null_vectors(const ht_matrix *matrix, int64_t n, int *constant, int *unique) {
   const int64_t *start;
   const double *values;
   ht_matrix_csr(matrix, &start, NULL, &values);
+  *constant = n > 0;
+  *unique = 1;
   for (int64_t i = 0; i < n; i++) {
     double sum = 0, size = 0;
     for (int64_t k = start[i]; k < start[i + 1]; k++) {
       sum += values[k];
       size += fabs(values[k]);
     }
-    if (fabs(sum) > (double)(start[i + 1] - start[i]) * DBL_EPSILON * size) return 0;
+    if (fabs(sum) > (double)(start[i + 1] - start[i]) * DBL_EPSILON * size) *constant = 0;
+    if (size == 0) *unique = 0;
   }
-  return n > 0;
+  if (*constant) *unique = 0;
 }
 
 static ht_status read_b(ht_context *ctx, cli_problem *p, const char *b) {
   const char *source = b ? b : "A*ones";
-  int singular = is_singular_by_rows(p->matrix, p->n), columns;
-  if (singular) cli_warning("the matrix is singular: every row adds up to 0; a consistent b is solved all the same");
-  p->origin = b ? b : "b = A*1, so that the solution is known";
-  if (!b && singular) {
+  int constant, unique, columns;
+  look_for_null_vectors(p->matrix, p->n, &constant, &unique);
+  p->origin = b ? b : unique ? "b = A*1, so that the solution is known" : "b = A*1";
+  if (!b && constant) {
     source = "A*random:1";
     p->origin = "b = A*random, since A*1 = 0 shows that A is singular";
   }
   ht_status status = ht_vector_read_block(ctx, source, p->matrix, p->n, &p->columns, &p->b);
-  /* The solution of a singular system is known only up to a null vector. */
-  int has_known = !singular && strncmp(source, "A*", 2) == 0;
+  int has_known = unique && strncmp(source, "A*", 2) == 0;
   return status == HT_OK && has_known ? ht_vector_read_block(ctx, source + 2, NULL, p->n, &columns, &p->known) : status;
 }
 

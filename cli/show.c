@@ -36,7 +36,7 @@ static void show_method(FILE *file, const ht_report *r) {
 static void show_work(FILE *file, const ht_report *r) {
   line(file, "time", "read %s, set-up %s, solve %s (certificate %s)", text_seconds(r->time_read_s).text, text_seconds(r->time_setup_s).text,
        text_seconds(r->time_solve_s).text, text_seconds(r->time_certificate_s).text);
-  line(file, "work", "%s iterations%s%s, %s products, %s replacements, %s restores", text_count(r->iterations).text,
+  line(file, "work", "iterations %s%s%s; products %s, replacements %s, restores %s", text_count(r->iterations).text,
        r->iterations > 0 ? " of " : "", r->iterations > 0 ? text_seconds(r->time_solve_s / (double)r->iterations).text : "",
        text_count(r->products).text, text_count(r->replacements).text, text_count(r->restores).text);
   line(file, "bytes read", "matrix: %s at FP64, %s at 32 bits, %s at 16 bits; vectors: %s", text_bytes(r->bytes_f64).text,

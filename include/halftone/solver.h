@@ -11,12 +11,13 @@ extern "C" {
 
 typedef struct ht_solver ht_solver;
 
-/* What a progress callback sees, once an iteration. Return nonzero to stop (outcome HT_STOPPED). */
+/* What a progress callback sees, once an iteration; `progress` and `x` are borrowed for the call. Return nonzero to stop (outcome
+ * HT_STOPPED). */
 typedef struct ht_progress {
   int64_t iteration;
   double residual_recursive; /* relative to ||b|| */
   double elapsed_s;
-  const double *x; /* the current iterate, or NULL where it lives in the solver's order or on a device */
+  const double *x; /* the current iterate, n entries; NULL where it is kept in the solver's order or scale (engine fused) */
 } ht_progress;
 typedef int (*ht_progress_fn)(void *user, const ht_progress *progress);
 

@@ -116,30 +116,35 @@ static inline ht_level ht_tile_level(const ht_tile *t, ht_level asked) {
   return t->encoding == HT_RAW ? HT_LEVEL_64 : asked < (ht_level)t->exact ? asked : (ht_level)t->exact;
 }
 
+/* Of s_i, i in solver order. */
+static inline int ht_split_exponent(const ht_split_view *a, int64_t i) {
+  return a->scale_exponent ? a->scale_exponent[i] : a->uniform_exponent;
+}
+
 /* ---- The fused CG engine ----
  * State of one CG solve in solver order on scaled quantities: x^ = S x, r^ = S^-1 r, p^ = S p. The same struct drives the
  * textbook loop (in the caller's order, unscaled); the controller above reads the scalars only. */
 typedef enum ht_cg_event {
   HT_CG_CONTINUE,  /* nothing yet: never returned by a run */
   HT_CG_REACHED,   /* norm_r <= goal */
-  HT_CG_LIMIT,     /* iteration == iteration_end */
-  HT_CG_DECIDE,    /* iteration == decide_at: the policy wants to look */
+  HT_CG_LIMIT,     /* iteration >= iteration_end */
+  HT_CG_DECIDE,    /* iteration >= decide_at: the policy wants to look */
   HT_CG_CURVATURE, /* p'Ap <= 0 */
   HT_CG_NONFINITE, /* a scalar is NaN or infinite */
   HT_CG_DROPPED,   /* norm_r <= replace_below */
   HT_CG_GREW,      /* norm_r > grow_above */
-  HT_CG_PAUSE,     /* pause_every iterations passed: time limit, callbacks, stop flag */
+  HT_CG_PAUSE,     /* iteration >= pause_at: time limit, callbacks, stop flag, progress */
   HT_CG_FAILED     /* the operator or preconditioner reported an error (status in the context) */
 } ht_cg_event;
 
 typedef struct ht_cg_plan ht_cg_plan; /* the backend's own */
 
 typedef struct ht_cg_state {
-  int64_t n;                     /* length of the vectors, padding included */
-  double *x, *r, *p, *s;         /* iterate, residual, direction, A p */
-  double *z;                     /* M^-1 r; textbook loop only */
-  const float *inverse_diagonal; /* M^-1 of Jacobi on the scaled matrix; NULL: M = I in the caller's variables */
-  const uint8_t *tile_level;     /* ht_level of each tile */
+  int64_t n;                      /* length of the vectors, padding included */
+  double *x, *r, *p, *s;          /* iterate, residual, direction, A p */
+  double *z;                      /* M^-1 r; textbook loop only */
+  const double *inverse_diagonal; /* M^-1 of Jacobi on the scaled matrix; NULL: M = I in the caller's variables */
+  const uint8_t *tile_level;      /* ht_level of each tile */
   /* scalars of the last iteration; norms are 2-norms in the caller's variables */
   int64_t iteration;
   double norm_r, rz, pap, alpha, beta;
@@ -150,7 +155,7 @@ typedef struct ht_cg_state {
   /* records, one entry an iteration, index = iteration; capacity entries */
   int64_t capacity;
   double *history, *alphas, *betas;
-  /* filled when the run ends with HT_CG_DECIDE: of the current p, a column block each */
+  /* filled when the run ends with HT_CG_DECIDE: of the current p in the caller's scale, a column block each */
   double *block_norm2, *block_max;
   double error2[HT_LEVEL_64];    /* ||(A - A_level) p||^2 in the caller's scale, measured on some tiles; NaN where unknown */
   double bytes_level[HT_LEVELS]; /* matrix bytes read: the loops add to it */

@@ -19,8 +19,8 @@ void ht_warn_of_duplicates(ht_context *ctx, const char *source, int64_t duplicat
          duplicates == 1 ? "entry was" : "entries were");
 }
 
-ht_status ht_matrix_wrap(ht_context *ctx, int64_t n, int64_t *row_start, int32_t *columns, double *values, const char *source,
-                         ht_matrix **matrix) {
+ht_status ht_matrix_wrap(ht_context *ctx, int64_t n, int64_t *row_start, int32_t *columns, double *values, int64_t duplicates,
+                         const char *source, ht_matrix **matrix) {
   ht_matrix *a;
   *matrix = NULL;
   ht_status status = ht_allocate_zeroed(ctx, 1, sizeof *a, &a);
@@ -33,6 +33,7 @@ ht_status ht_matrix_wrap(ht_context *ctx, int64_t n, int64_t *row_start, int32_t
   *a = (ht_matrix){
       .ctx = ctx, .n = n, .nnz = row_start[n], .row_start = row_start, .columns = columns, .values = values, .version = next_version()};
   a->asymmetric_row = a->asymmetric_column = -1;
+  a->duplicates = duplicates;
   snprintf(a->source, sizeof a->source, "%s", source);
   *matrix = a;
   return HT_OK;
@@ -40,7 +41,7 @@ ht_status ht_matrix_wrap(ht_context *ctx, int64_t n, int64_t *row_start, int32_t
 
 ht_status ht_matrix_adopt(ht_context *ctx, int64_t n, int64_t *row_start, int32_t *columns, double *values, const char *source,
                           ht_matrix **matrix) {
-  HT_TRY(ctx, ht_matrix_wrap(ctx, n, row_start, columns, values, source, matrix));
+  HT_TRY(ctx, ht_matrix_wrap(ctx, n, row_start, columns, values, 0, source, matrix));
   ht_matrix_measure_symmetry(*matrix);
   return HT_OK;
 }
@@ -57,8 +58,8 @@ ht_status ht_matrix_adopt_rows(ht_context *ctx, int64_t n, int64_t *row_start, i
     return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
   }
   ht_warn_of_duplicates(ctx, source, duplicates);
-  HT_TRY(ctx, ht_matrix_adopt(ctx, n, row_start, columns, values, source, matrix));
-  (*matrix)->duplicates = duplicates;
+  HT_TRY(ctx, ht_matrix_wrap(ctx, n, row_start, columns, values, duplicates, source, matrix));
+  ht_matrix_measure_symmetry(*matrix);
   return HT_OK;
 }
 

@@ -43,8 +43,8 @@ void ht_matrix_averaged_values(const ht_matrix *a, double *values);
 /* ---- Steps of the above (rows.c, symmetry.c, matrix.c) ---- */
 
 /* ht_matrix_adopt without measuring: the matrix counts as symmetric until ht_matrix_measure_symmetry. */
-ht_status ht_matrix_wrap(ht_context *ctx, int64_t n, int64_t *row_start, int32_t *columns, double *values, const char *source,
-                         ht_matrix **matrix);
+ht_status ht_matrix_wrap(ht_context *ctx, int64_t n, int64_t *row_start, int32_t *columns, double *values, int64_t duplicates,
+                         const char *source, ht_matrix **matrix);
 
 /* Sort each row by column, keeping the order of equal ones, and sum those; row_start is updated. *duplicates counts the
  * entries summed away, in the lower triangle and the diagonal only when `lower_only`. HT_BAD_MATRIX when a sum overflows. */

@@ -80,7 +80,7 @@ static finding look(const ht_csr_view *a, int threads, int both) {
     finding mine = {.row = -1, .column = -1};
 #pragma omp for schedule(dynamic, ROWS_AT_ONCE)
     for (int64_t i = 0; i < a->n; i++) look_at_row(a, i, both, &mine);
-#pragma omp critical(ht_symmetry)
+#pragma omp critical
     merge(&all, &mine);
   }
   return all;

@@ -128,7 +128,7 @@ static int64_t fem_row(const void *self, int64_t t, int32_t *columns, double *va
   ht_gen_sum row = {.count = 0};
   for (int64_t u = s->user_start[t]; u < s->user_start[t + 1]; u++) {
     int64_t e = s->user[u];
-    double g[4][4], volume = 0, k = s->mesh.k ? s->mesh.k[e] : 1;
+    double g[4][4] = {{0}}, volume = 0, k = s->mesh.k ? s->mesh.k[e] : 1;
     int own = 0;
     while (unknown_of(s, e, own) != i) own++;
     if (columns) volume = gradients(&s->mesh, e, s->o->order == 1 ? own : -1, g);

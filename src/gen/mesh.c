@@ -18,6 +18,9 @@ typedef struct maker {
   double *spacing;                /* the graded place of each half cell */
 } maker;
 
+/* Two or three, for whoever does not see that the parameters allow no other number. */
+static int axes_of(int dimension) { return dimension == 3 ? 3 : 2; }
+
 static int64_t corner_number(const maker *m, const int64_t at[3]) { return at[0] + m->side * (at[1] + m->side * at[2]); }
 
 /* Place of a vertex in the grid before grading, in cells. */
@@ -37,7 +40,7 @@ static double graded(const maker *m, double cells) {
 
 static unsigned char faces_of(const maker *m, const double place[3]) {
   unsigned faces = 0;
-  for (int d = 0; d < m->shape->dimension; d++) {
+  for (int d = 0; d < axes_of(m->shape->dimension); d++) {
     faces |= (unsigned)(place[d] == 0) << 2 * d;
     faces |= (unsigned)(place[d] == (double)m->shape->cells) << (2 * d + 1);
   }
@@ -49,7 +52,7 @@ static void place_vertex(const maker *m, int64_t vertex, int moved, double *x) {
   double place[3], scale = 0;
   grid_place(m, vertex, place);
   if (moved && m->halvings[vertex] < MOST_HALVINGS && !faces_of(m, place)) scale = ldexp(m->shape->perturbation, -m->halvings[vertex]);
-  for (int d = 0; d < m->shape->dimension; d++) {
+  for (int d = 0; d < axes_of(m->shape->dimension); d++) {
     if (scale == 0) {
       x[d] = m->spacing[(int64_t)(2 * place[d])];
       continue;
@@ -64,10 +67,10 @@ static int in_hole(const maker *m, const double place[3]) {
   uint64_t seed = m->shape->field.seed, hole = 0;
   double distance2 = 0, lattice = (double)m->lattice;
   if (m->shape->holes == 0) return 0;
-  for (int d = m->shape->dimension - 1; d >= 0; d--)
+  for (int d = axes_of(m->shape->dimension) - 1; d >= 0; d--)
     hole = hole * (uint64_t)m->lattice + (uint64_t)(place[d] / (double)m->shape->cells * lattice);
   if (hole >= (uint64_t)m->shape->holes) return 0;
-  for (int d = 0; d < m->shape->dimension; d++) {
+  for (int d = 0; d < axes_of(m->shape->dimension); d++) {
     double t = place[d] / (double)m->shape->cells * lattice;
     double off = t - floor(t) - 0.5 - 0.3 * (ht_gen_uniform(seed, STREAM_HOLE, 4 * hole + (uint64_t)d) - 0.5);
     distance2 += off * off;
@@ -148,9 +151,10 @@ static void split_all(maker *m) {
 }
 
 double ht_gen_simplex(int dimension, const double *x, const int32_t *v, double e[3][3]) {
-  for (int a = 0; a < dimension; a++)
-    for (int d = 0; d < dimension; d++) e[a][d] = x[(int64_t)v[a + 1] * dimension + d] - x[(int64_t)v[0] * dimension + d];
-  if (dimension == 2) return e[0][0] * e[1][1] - e[0][1] * e[1][0];
+  int axes = axes_of(dimension);
+  for (int a = 0; a < axes; a++)
+    for (int d = 0; d < axes; d++) e[a][d] = x[(int64_t)v[a + 1] * dimension + d] - x[(int64_t)v[0] * dimension + d];
+  if (axes == 2) return e[0][0] * e[1][1] - e[0][1] * e[1][0];
   return e[0][0] * (e[1][1] * e[2][2] - e[1][2] * e[2][1]) - e[0][1] * (e[1][0] * e[2][2] - e[1][2] * e[2][0]) +
          e[0][2] * (e[1][0] * e[2][1] - e[1][1] * e[2][0]);
 }

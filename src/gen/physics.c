@@ -12,10 +12,10 @@ typedef struct medium {
   double shift;
 } medium;
 
+/* The centre of cell i in the unit cube. */
 static void place(const int64_t n[3], int64_t i, double at[3]) {
-  at[0] = ((double)(i % n[0]) + 0.5) / (double)n[0];
-  at[1] = ((double)(i / n[0] % n[1]) + 0.5) / (double)n[1];
-  at[2] = ((double)(i / n[0] / n[1]) + 0.5) / (double)n[2];
+  int64_t cell[3] = {i % n[0], i / n[0] % n[1], i / n[0] / n[1]};
+  for (int d = 0; d < 3; d++) at[d] = ((double)cell[d] + 0.5) / (double)n[d];
 }
 
 static double medium_shift(const void *self, int64_t i) {

@@ -121,14 +121,13 @@ ht_status ht_vector_read_block(ht_context *ctx, const char *source, const ht_mat
 void ht_vector_free(ht_context *ctx, double *values) { ht_release(ctx, values); }
 
 ht_status ht_vector_read(ht_context *ctx, const char *source, const ht_matrix *matrix, int64_t n, double *values) {
-  double *block;
-  int columns;
+  double *block = NULL;
+  int columns = 0;
   HT_CHECK(ctx, values, HT_BAD_ARGUMENT, "values must not be NULL");
   HT_TRY(ctx, ht_vector_read_block(ctx, source, matrix, n, &columns, &block));
-  int several = columns != 1;
-  if (!several) memcpy(values, block, (size_t)n * sizeof *values);
+  if (block && columns == 1) memcpy(values, block, (size_t)n * sizeof *values);
   ht_release(ctx, block);
-  HT_CHECK(ctx, !several, HT_BAD_VECTOR, "%s: one vector is expected, and the file holds %d", source, columns);
+  HT_CHECK(ctx, columns == 1, HT_BAD_VECTOR, "%s: one vector is expected, and the file holds %d", source, columns);
   return HT_OK;
 }
 

@@ -1,7 +1,5 @@
 /* The operator on the split storage: orders and scales the vectors around the product. SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <string.h>
-#include <time.h>
 #include "data/order.h"
 #include "data/split.h"
 #include "op/operator.h"
@@ -14,15 +12,7 @@ typedef struct {
   float *error[HT_LEVEL_64];
 } split_operator;
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static inline double scale_of(const ht_split_view *view, int64_t i) {
-  return ldexp(1.0, view->scale_exponent ? view->scale_exponent[i] : view->uniform_exponent);
-}
+static inline double scale_of(const ht_split_view *view, int64_t i) { return ldexp(1.0, ht_split_exponent(view, i)); }
 
 static ht_status apply(ht_operator *self, const uint8_t *block_level, const double *x, double *y, double *bytes_level) {
   split_operator *op = (split_operator *)self;
@@ -90,9 +80,9 @@ static ht_status order_nodes(ht_context *ctx, int ordering, const ht_node_graph 
 static ht_status build(ht_context *ctx, split_operator *op, const ht_operator_options *options, const ht_csr_view *a,
                        const ht_node_graph *graph) {
   int32_t *order;
-  double start = seconds();
+  double start = ht_seconds();
   ht_status status = order_nodes(ctx, options->ordering, graph, &order);
-  op->base.time_ordering_s = seconds() - start;
+  op->base.time_ordering_s = ht_seconds() - start;
   op->base.ordering = order ? "rcm" : "natural";
   ht_split_options split = {.tile_rows = options->tile_rows, .exactness_flags = options->exactness_flags, .order = order};
   if (status == HT_OK) status = ht_split_create(ctx, a, graph, &split, &op->split);

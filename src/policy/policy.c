@@ -51,9 +51,13 @@ static ht_policy fixed(const char *name, ht_level level) {
   return p;
 }
 
-/* Where values stay in cache low precision saves nothing; where tiles are exact it costs nothing; elsewhere a low level with
- * exact replacement behind it, the guard climbing when the matrix does not bear it. */
-static ht_policy choose(const ht_policy_facts *f, char *why) {
+/* From this many nonzeros a row 16-bit values pay even for half as many iterations again. With several unknowns a node they cost
+ * more: delta16 keeps one constant vector, not one a component. */
+static const double LONG_ROWS = 16;
+
+/* Where values stay in cache low precision saves nothing; where tiles are exact it costs nothing; elsewhere long rows are worth 16 bits
+ * with replacement, and short ones an error budget. */
+static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, char *why) {
   if (!f->levels) {
     snprintf(why, 256, "fixed:f64: this storage has no lower level");
     return fixed("auto", HT_LEVEL_64);
@@ -67,9 +71,20 @@ static ht_policy choose(const ht_policy_facts *f, char *why) {
              f->bytes_streamed / 1e6, f->cache_bytes / 1e6);
     return fixed("auto", HT_LEVEL_64);
   }
-  ht_policy p = fixed("auto", HT_LEVEL_16);
-  p.climbs = 1;
-  snprintf(why, 256, "16-bit values with exact residual replacement, climbing where the matrix needs it");
+  ht_policy p = {.start = HT_LEVEL_64, .decide = decide_budget, .theta = o->budget_theta, .eta = o->budget_eta};
+  if (f->nonzeros_per_row < LONG_ROWS || f->unknowns_per_node > 1 || !(f->error_16 > 0)) {
+    snprintf(why, 256, "budget: an error budget a tile, with %.1f nonzeros a row and %d unknowns a node", f->nonzeros_per_row,
+             f->unknowns_per_node);
+    return p;
+  }
+  p = (ht_policy){.start = HT_LEVEL_16,
+                  .replaces = 1,
+                  .fallback = decide_budget,
+                  .error_start = f->error_16,
+                  .theta = o->budget_theta,
+                  .eta = o->budget_eta};
+  snprintf(why, 256, "fixed:bf16 with exact residual replacement, budget where the matrix does not bear it: %.1f nonzeros a row",
+           f->nonzeros_per_row);
   return p;
 }
 
@@ -91,7 +106,7 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
             options->policy, nearest ? "did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
   }
   switch (index) {
-  case AUTO: *policy = choose(facts, why); break;
+  case AUTO: *policy = choose(options, facts, why); break;
   case F64: *policy = fixed(names[index], HT_LEVEL_64); break;
   case F32: *policy = fixed(names[index], HT_LEVEL_32); break;
   case BF16: *policy = fixed(names[index], HT_LEVEL_16); break;

@@ -10,22 +10,26 @@ struct ht_policy {
   char name[64];
   ht_level start; /* level of every block before the first look */
   int replaces;   /* the storage error is left to residual replacement: replace as the residual falls */
-  int climbs;     /* the guard may also lower the level again where credit allows (auto) */
   /* Look at the direction, write one level a block. NULL: the level stays `start`. */
   void (*decide)(const ht_policy *self, const ht_policy_view *view, uint8_t *level);
   double theta, eta; /* budget */
+  /* What to go over to when `start` proves too low for the matrix: at a breakdown, or once the smallest Ritz value shows that the
+   * level's error, error_start relative to the scaled matrix, is no longer small against it. NULL: only the level is raised. */
+  void (*fallback)(const ht_policy *self, const ht_policy_view *view, uint8_t *level);
+  double error_start;
   ht_policy_fn user_fn;
   void *user;
 };
 
-/* What auto chooses from; all measured when the matrix is prepared. */
+/* What auto chooses from, all measured when the matrix is prepared; the shares go to the report too. */
 typedef struct ht_policy_facts {
   int levels;            /* the operator has levels */
   double bytes_streamed; /* matrix at FP64 and vectors, an iteration */
   double cache_bytes;
   double nonzeros_per_row;
+  int unknowns_per_node;
   double share_exact_16, share_exact_32; /* of the nonzeros */
-  double error_16, error_32;             /* largest column error against the scaled matrix: about the relative change of A */
+  double error_16;                       /* largest column error against the scaled matrix: about the relative change of A */
 } ht_policy_facts;
 
 /* By name: auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget. `why` (256 characters) receives a sentence of what auto chose.

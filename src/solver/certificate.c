@@ -20,6 +20,8 @@ double ht_norm2(ht_context *ctx, const ht_backend *backend, int64_t n, const dou
 
 static double matrix_norm_inf(const ht_matrix *a) {
   double largest = 0;
+  int threads = a->ctx->threads;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(max : largest) if (a->nnz > 20000)
   for (int64_t i = 0; i < a->n; i++) {
     double sum = 0;
     for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) sum += fabs(a->values[k]);
@@ -45,6 +47,11 @@ ht_status ht_certify(ht_certifier *c, const double *x, const double *b, double *
   c->products++;
   c->time_s += ht_seconds() - start;
   return HT_OK;
+}
+
+double ht_certificate_bytes(const ht_certifier *c) {
+  return c->matrix ? (double)c->matrix->nnz * (sizeof(double) + sizeof(int32_t)) + (double)c->matrix->n * sizeof(int64_t)
+                   : (double)c->op->bytes;
 }
 
 double ht_backward_error(const ht_certifier *c, const double *x, const double *b, const double *r) {

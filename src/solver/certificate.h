@@ -16,6 +16,8 @@ typedef struct ht_certifier {
 void ht_certifier_init(ht_certifier *c, ht_context *ctx, const ht_matrix *matrix, ht_operator *op);
 /* r = b - A x, and its 2-norm. */
 ht_status ht_certify(ht_certifier *c, const double *x, const double *b, double *r, double *norm);
+/* Matrix bytes that one residual reads. */
+double ht_certificate_bytes(const ht_certifier *c);
 /* ||r||_inf / (||A||_inf ||x||_inf + ||b||_inf): the normwise backward error (Rigal and Gaches 1967). */
 double ht_backward_error(const ht_certifier *c, const double *x, const double *b, const double *r);
 /* The 2-norm, without overflow or underflow for any finite values. */

@@ -79,6 +79,12 @@ static void levels_changed(ht_loop *loop) { (void)loop; }
 ht_status ht_loop_create_textbook(ht_context *ctx, ht_operator *op, ht_precond *precond, int64_t capacity, ht_loop **loop) {
   HT_TRY(ctx, ht_loop_allocate(ctx, op, op->n, capacity, loop));
   ht_loop *l = *loop;
+  ht_status status = ht_allocate_zeroed(ctx, op->n, sizeof(double), &l->state.z);
+  if (status != HT_OK) {
+    ht_loop_destroy(l);
+    *loop = NULL;
+    return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
+  }
   l->name = "textbook";
   l->precond = precond;
   l->vector_bytes = 15 * 8.0 * (double)op->n; /* x r p s z: 11 reads and 4 writes in the calls above */

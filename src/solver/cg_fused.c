@@ -11,8 +11,7 @@ static inline int64_t caller_index(const ht_loop *loop, int64_t i) { return loop
 
 /* s_i (sign = 1) or 1/s_i (sign = -1), made from its exponent. */
 static inline double scale(const ht_split_view *a, int64_t i, int sign) {
-  int e = a->scale_exponent ? a->scale_exponent[i] : a->uniform_exponent;
-  return ht_from_bits64((uint64_t)(1023 + sign * e) << 52);
+  return ht_from_bits64((uint64_t)(1023 + sign * ht_split_exponent(a, i)) << 52);
 }
 
 static void move_in(ht_loop *loop, const double *from, double *to, int sign) {
@@ -56,14 +55,13 @@ static ht_cg_event run(ht_loop *loop) {
   return event;
 }
 
-/* M^-1 on the scaled matrix: s_i^2 / a_ii, rounded to FP32. Any positive diagonal is a valid preconditioner, so the rounding
- * costs nothing but changes the iterates in their eighth digit. An empty row has no diagonal and takes 1. */
+/* M^-1 on the scaled matrix: s_i^2 / a_ii. An empty row has no diagonal and takes 1. */
 static ht_status scale_diagonal(ht_loop *loop, const double *diagonal) {
   const ht_split_view *a = loop->op->split;
   HT_TRY(loop->ctx, ht_allocate_zeroed(loop->ctx, a->padded, sizeof *loop->diagonal, &loop->diagonal));
   for (int64_t i = 0; i < a->n; i++) {
     double s = scale(a, i, 1), d = diagonal[caller_index(loop, i)];
-    loop->diagonal[i] = d > 0 ? (float)(s / d * s) : 1;
+    loop->diagonal[i] = d > 0 ? s / d * s : 1;
   }
   loop->state.inverse_diagonal = loop->diagonal;
   return HT_OK;
@@ -79,7 +77,7 @@ ht_status ht_loop_create_fused(ht_context *ctx, ht_operator *op, const double *d
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, op->split->tiles, 1, &loop->tile_level), fail);
   HT_TRY_GOTO(ctx, status, op->backend->cg_prepare(ctx, op->split, &loop->plan), fail);
   loop->state.tile_level = loop->tile_level;
-  loop->vector_bytes = (8 * 8.0 + (diagonal ? 4 : 0) + (op->split->scale_exponent ? 2 : 0)) * (double)op->split->padded;
+  loop->vector_bytes = (8 * 8.0 + (diagonal ? 8 : 0) + (op->split->scale_exponent ? 2 : 0)) * (double)op->split->padded;
   loop->run = run;
   loop->set_iterate = set_iterate;
   loop->get_iterate = get_iterate;

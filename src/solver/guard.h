@@ -13,13 +13,15 @@ typedef struct ht_guard {
   ht_context *ctx;
   ht_loop *loop;
   ht_certifier certifier;
+  ht_policy asked; /* as it was made; `policy` may go over to its fallback */
   ht_policy policy;
   const ht_solve_options *options;
   int64_t policy_interval;
   ht_progress_fn progress;
   void *progress_user;
   /* workspace, n each */
-  double *residual, *previous, *best;
+  double *residual, *previous, *best, *shifted;
+  double *ritz; /* 2 entries for each iteration that the loop records */
   /* of the running solve */
   const double *b;
   double *x;
@@ -31,9 +33,12 @@ typedef struct ht_guard {
   double certified;    /* true residual of the last certificate */
   double claimed;      /* true residual at the last failed claim in FP64 */
   int futile;          /* failed claims in FP64 that gained nothing */
-  int64_t since;       /* iteration of the last replacement */
   int64_t improved_at; /* iteration of the last clear fall of ||r|| */
   double lowest;       /* ||r|| then */
+  int64_t next_pause;  /* every iteration where there is a progress callback */
+  int64_t next_check;  /* of level and progress, which cost more */
+  int64_t interval;    /* iterations to the policy's next look: policy_interval, longer while nothing changes */
+  int64_t next_look;
   int64_t segment_end; /* CG coefficients up to here belong to one Krylov space; -1: still running */
   int64_t replacements, restores;
   char *detail; /* HT_REPORT_TEXT: the value and index that show the outcome */

@@ -4,16 +4,8 @@
 #include "solver/lanczos.h"
 #include <float.h>
 #include <math.h>
+#include "base/random.h"
 #include "solver/tridiagonal.h"
-
-/* A fixed number in (-1, 1) for each index: splitmix64. */
-static double start_value(int64_t index) {
-  uint64_t z = ((uint64_t)index + 1) * 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  z ^= z >> 31;
-  return (double)(int64_t)z * 0x1p-63;
-}
 
 /* Largest |w_i a_ij w_j|, as the exponent of a power of two. */
 static int exponent_of(const ht_csr_view *a, const double *weight) {
@@ -52,7 +44,7 @@ static ht_status iterate(const process *p, int steps, ht_lanczos *result) {
   int64_t n = p->a->n;
   int k = 0;
   beta[0] = 0;
-  for (int64_t i = 0; i < n; i++) p->v[i] = start_value(i), p->previous[i] = 0;
+  for (int64_t i = 0; i < n; i++) p->v[i] = ht_random_uniform(0, (uint64_t)i), p->previous[i] = 0;
   double norm = sqrt(p->cpu->dot(p->ctx, n, p->v, p->v));
   for (int64_t i = 0; i < n; i++) p->v[i] /= norm;
   for (; k < steps && k < n; k++) {
@@ -73,7 +65,7 @@ static ht_status iterate(const process *p, int steps, ht_lanczos *result) {
     }
   }
   result->steps = k;
-  ht_tridiagonal_extremes(k, alpha, beta + 1, &result->smallest, &result->largest);
+  ht_tridiagonal_extremes(k, alpha, beta + 1, 0, &result->smallest, &result->largest);
   return HT_OK;
 }
 

@@ -12,7 +12,7 @@ ht_status ht_loop_allocate(ht_context *ctx, ht_operator *op, int64_t length, int
   ht_cg_state *s = &loop->state;
   s->n = length;
   s->capacity = capacity;
-  double **vectors[] = {&s->x, &s->r, &s->p, &s->s, &s->z};
+  double **vectors[] = {&s->x, &s->r, &s->p, &s->s};
   for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++)
     HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, length, sizeof(double), vectors[k]), fail);
   double **records[] = {&s->history, &s->alphas, &s->betas};

@@ -13,7 +13,7 @@ struct ht_loop {
   ht_operator *op;
   ht_precond *precond;
   ht_cg_plan *plan; /* fused only */
-  float *diagonal;  /* fused only: the preconditioner */
+  double *diagonal; /* fused only: the preconditioner */
   ht_cg_state state;
   uint8_t *block_level;          /* one ht_level a column block: the policy's; NULL where the operator has no levels */
   uint8_t *tile_level;           /* fused only: derived from block_level */

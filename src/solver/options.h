@@ -14,7 +14,8 @@ enum { HT_STOPPING_TRUE, HT_STOPPING_PAPER };
   X(REAL, atol, 0, 0, 1e308, AT_SOLVE, NULL, "absolute tolerance on ||b - A x||")                                                          \
   X(INTEGER, max_iterations, 0, 0, 9e15, AT_SOLVE, NULL, "iteration limit; 0 means 10 n, within 1,000 and 200,000")                        \
   X(REAL, time_limit, 0, 0, 1e9, AT_SOLVE, NULL, "seconds a solve may take; 0 means no limit")                                             \
-  X(CHOICE, stopping, 0, 0, 1, AT_SOLVE, "true|paper", "what is tested: the true residual, or the paper's recursive one against ||r0||")   \
+  X(CHOICE, stopping, 0, 0, 1, AT_SOLVE, "true|paper",                                                                                     \
+    "what is tested: the true residual, or the recursive one against ||r0|| without replacement, as the EvoCG paper does")                 \
   X(CHOICE, engine, 0, 0, 2, AT_PREPARE, "auto|fused|textbook", "CG loop")                                                                 \
   X(CHOICE, backend, 0, 0, 1, AT_PREPARE, "auto|cpu", "where the work is done")                                                            \
   X(INTEGER, threads, 0, 0, 4096, AT_PREPARE, NULL, "threads; 0 takes every core this process may use")

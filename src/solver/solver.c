@@ -6,12 +6,15 @@
 #include "data/diagonal.h"
 #include "halftone/version.h"
 #include "solver/guard.h"
+#include "solver/null_space.h"
 
 struct ht_solver {
   ht_context *ctx;
   struct ht_options options;
   /* what was given */
   const ht_matrix *matrix;
+  const ht_matrix *symmetric; /* the matrix, or `averaged` where it is symmetric but for rounding */
+  ht_matrix averaged;         /* borrows the pattern, owns its values */
   int64_t n;
   ht_apply_fn apply;
   void *apply_user;
@@ -30,6 +33,7 @@ struct ht_solver {
   char why[HT_REPORT_TEXT];
   ht_outcome refused; /* a typed outcome known before any iteration, else HT_CONVERGED */
   char refusal[HT_REPORT_TEXT];
+  ht_null_space null_space;
   double time_setup_s;
   /* of the last solve */
   ht_report *column_reports;
@@ -67,6 +71,7 @@ void ht_solver_destroy(ht_solver *s) {
   if (!s) return;
   s->guard.ctx = s->ctx;
   forget(s);
+  ht_release(s->ctx, s->averaged.values);
   ht_release(s->ctx, s->diagonal);
   ht_release(s->ctx, s->column_reports);
   ht_release(s->ctx, s);
@@ -136,6 +141,15 @@ static int row_is_empty(const ht_matrix *a, int64_t i) {
   return 1;
 }
 
+static void warn_singular(ht_solver *s) {
+  if (s->null_space.empty_rows)
+    ht_log(s->ctx, HT_LOG_WARNING,
+           "the matrix is singular: row %lld, counted from 1, is empty (empty rows in all: %lld); a consistent b is solved all the same",
+           (long long)s->null_space.first_empty + 1, (long long)s->null_space.empty_rows);
+  if (s->null_space.constant)
+    ht_log(s->ctx, HT_LOG_WARNING, "the matrix is singular: every row adds up to 0; a consistent b is solved all the same");
+}
+
 /* A matrix that cannot be positive definite is an outcome, known before the first product. Empty rows are let through:
  * such a system may be consistent. */
 static void inspect_matrix(ht_solver *s) {
@@ -146,37 +160,44 @@ static void inspect_matrix(ht_solver *s) {
            (long long)a->asymmetric_column + 1, (long long)a->asymmetric_column + 1, (long long)a->asymmetric_row + 1, a->asymmetry);
     return;
   }
-  int64_t empty = -1, empties = 0;
+  ht_null_space_find(a, &s->null_space);
   for (int64_t i = 0; i < a->n; i++) {
-    if (s->diagonal[i] > 0) continue;
-    if (s->diagonal[i] == 0 && row_is_empty(a, i)) {
-      empty = i;
-      empties++;
-      continue;
-    }
+    if (s->diagonal[i] > 0 || (s->diagonal[i] == 0 && s->null_space.empty_rows && row_is_empty(a, i))) continue;
     refuse(s, HT_INDEFINITE, "the diagonal entry of row %lld, counted from 1, is %g", (long long)i + 1, s->diagonal[i]);
     return;
   }
-  if (empties)
-    ht_log(s->ctx, HT_LOG_WARNING,
-           "the matrix is singular: %lld rows are empty, row %lld among them; a consistent b is solved all the same", (long long)empties,
-           (long long)empty + 1);
+  warn_singular(s);
+}
+
+/* CG needs a matrix that is symmetric to the bit: the average with the transpose. The certificate uses the matrix as given. */
+static ht_status choose_symmetric(ht_solver *s) {
+  ht_release(s->ctx, s->averaged.values);
+  s->averaged.values = NULL;
+  s->symmetric = s->matrix;
+  if (!s->matrix || s->matrix->symmetry != HT_NEARLY_SYMMETRIC) return HT_OK;
+  double *values;
+  HT_TRY(s->ctx, ht_allocate(s->ctx, s->matrix->nnz, sizeof *values, &values));
+  ht_matrix_averaged_values(s->matrix, values);
+  s->averaged = *s->matrix;
+  s->averaged.values = values;
+  s->averaged.symmetry = HT_SYMMETRIC;
+  s->symmetric = &s->averaged;
+  ht_log(
+      s->ctx, HT_LOG_WARNING,
+      "the matrix is symmetric but for rounding: entry (%lld,%lld), counted from 1, differs from its partner by %g; their average is used, "
+      "and the residual is certified with the matrix as given",
+      (long long)s->matrix->asymmetric_row + 1, (long long)s->matrix->asymmetric_column + 1, s->matrix->asymmetry);
+  return HT_OK;
 }
 
 static ht_status make_operator(ht_solver *s) {
   const ht_operator_options *o = &s->options.op;
   if (s->apply) return ht_operator_create_callback(s->ctx, s->n, s->apply, s->apply_user, &s->op);
   switch (o->format) {
-  case HT_FORMAT_CSR: return ht_operator_create_csr(s->ctx, s->matrix, &s->op);
-  case HT_FORMAT_TILECSC: return ht_operator_create_tilecsc(s->ctx, o, s->matrix, &s->op);
-  default: return ht_operator_create_split(s->ctx, o, s->matrix, &s->op);
+  case HT_FORMAT_CSR: return ht_operator_create_csr(s->ctx, s->symmetric, &s->op);
+  case HT_FORMAT_TILECSC: return ht_operator_create_tilecsc(s->ctx, o, s->symmetric, &s->op);
+  default: return ht_operator_create_split(s->ctx, o, s->symmetric, &s->op);
   }
-}
-
-static int has_empty_row(const ht_solver *s) {
-  for (int64_t i = 0; s->diagonal && i < s->n; i++)
-    if (s->diagonal[i] == 0) return 1;
-  return 0;
 }
 
 /* The caller's operator takes Jacobi from the caller's diagonal; the other preconditioners need a matrix. */
@@ -184,11 +205,12 @@ static ht_status make_precond(ht_solver *s) {
   ht_precond_options o = s->options.precond;
   int unknowns = s->op->split ? s->op->split->block : 1;
   if (s->apply) return ht_precond_create_diagonal(s->ctx, s->n, o.precond == HT_PRECOND_NONE ? NULL : s->diagonal, &s->precond);
-  if (has_empty_row(s) && o.precond != HT_PRECOND_NONE) {
-    ht_log(s->ctx, HT_LOG_WARNING, "with empty rows there is no preconditioner of this kind; Jacobi is used, with 1 for them");
+  if (s->null_space.empty_rows && o.precond != HT_PRECOND_NONE) {
+    if (o.precond != HT_PRECOND_JACOBI)
+      ht_log(s->ctx, HT_LOG_WARNING, "a matrix with empty rows has no such preconditioner; jacobi is used");
     return ht_precond_create_diagonal(s->ctx, s->n, s->diagonal, &s->precond);
   }
-  return ht_precond_create(s->ctx, &o, s->matrix, unknowns, &s->precond);
+  return ht_precond_create(s->ctx, &o, s->symmetric, unknowns, &s->precond);
 }
 
 static int64_t history_capacity(const ht_solver *s) {
@@ -220,6 +242,8 @@ static ht_policy_facts gather_facts(const ht_solver *s) {
     if (a->tile[t].exact == HT_LEVEL_16) exact_16 += (double)a->tile[t].nonzeros;
     if (a->tile[t].exact <= HT_LEVEL_32) exact_32 += (double)a->tile[t].nonzeros;
   }
+  f.unknowns_per_node = a->block;
+  for (int64_t b = 0; b < a->blocks; b++) f.error_16 = fmax(f.error_16, a->column_error[HT_LEVEL_16][b]);
   f.share_exact_16 = exact_16 / (double)s->op->nnz;
   f.share_exact_32 = exact_32 / (double)s->op->nnz;
   return f;
@@ -235,9 +259,9 @@ static ht_status make_all(ht_solver *s) {
   ht_certifier_init(&g->certifier, s->ctx, s->matrix, s->op);
   ht_policy_facts facts = gather_facts(s);
   if (s->policy_fn)
-    ht_policy_create_user(s->policy_fn, s->policy_user, &g->policy);
+    ht_policy_create_user(s->policy_fn, s->policy_user, &g->asked);
   else
-    HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &facts, &g->policy, s->why));
+    HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &facts, &g->asked, s->why));
   return HT_OK;
 }
 
@@ -253,7 +277,7 @@ static ht_status keep_operator(ht_solver *s, ht_operator **kept) {
   *kept = NULL;
   if (!s->prepared || !s->matrix || !s->op || s->refused != HT_CONVERGED) return HT_OK;
   s->prepared = 0;
-  HT_TRY(s->ctx, s->op->update(s->op, s->matrix));
+  HT_TRY(s->ctx, s->op->update(s->op, s->symmetric));
   *kept = s->op;
   s->op = NULL;
   return HT_OK;
@@ -268,6 +292,7 @@ ht_status ht_solver_prepare(ht_solver *s) {
   HT_TRY(s->ctx, read_diagonal(s));
   s->refused = HT_CONVERGED;
   if (s->matrix) inspect_matrix(s);
+  HT_TRY(s->ctx, choose_symmetric(s));
   HT_TRY(s->ctx, keep_operator(s, &kept));
   s->guard.ctx = s->ctx;
   forget(s);
@@ -298,7 +323,7 @@ static void describe(const ht_solver *s, ht_report *r) {
   snprintf(r->policy, sizeof r->policy, "%s", s->policy_fn ? "custom" : s->options.policy.policy);
   snprintf(r->version, sizeof r->version, "%s", ht_version());
   snprintf(r->backend, sizeof r->backend, "cpu");
-  if (!s->loop) return; /* refused; an operator kept for the next values may be there all the same */
+  if (!op || !s->loop) return; /* refused: there is no loop, though an operator may be kept for the next values */
   ht_policy_facts facts = gather_facts(s);
   r->share_exact_16 = facts.share_exact_16;
   r->share_exact_f32 = facts.share_exact_32;
@@ -314,15 +339,33 @@ static void describe(const ht_solver *s, ht_report *r) {
   snprintf(r->isa, sizeof r->isa, "%s", op->backend->isa());
 }
 
+/* A part of b that A cannot reach and that the tolerance does not cover. */
+static int is_inconsistent(const ht_solver *s, const double *b, ht_report *r) {
+  if (!s->null_space.empty_rows && !s->null_space.constant) return 0;
+  double norm_b = ht_norm2(s->ctx, s->op->backend, s->n, b);
+  double part = ht_null_space_part(&s->null_space, s->matrix, b, r->detail, sizeof r->detail);
+  if (!(part > fmax(s->options.solve.rtol * norm_b, s->options.solve.atol))) {
+    r->detail[0] = 0;
+    return 0;
+  }
+  r->outcome = isfinite(part) ? HT_SINGULAR : HT_NON_FINITE;
+  r->iterations = 0;
+  r->norm_b = norm_b;
+  r->time_solve_s = 0;
+  return 1;
+}
+
 static ht_status solve_column(ht_solver *s, const double *b, double *x, ht_report *r) {
   ht_report_clear(r);
   describe(s, r);
   if (s->refused != HT_CONVERGED) {
     r->outcome = s->refused;
     r->iterations = 0;
+    r->time_solve_s = 0;
     snprintf(r->detail, sizeof r->detail, "%s", s->refusal);
     return HT_OK;
   }
+  if (s->matrix && is_inconsistent(s, b, r)) return HT_OK;
   s->guard.options = &s->options.solve;
   s->guard.policy_interval = s->options.policy.policy_interval;
   s->guard.progress = s->progress;

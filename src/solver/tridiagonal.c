@@ -3,40 +3,50 @@
 #include <float.h>
 #include <math.h>
 
+typedef struct {
+  int64_t count;
+  const double *diagonal, *off_diagonal;
+} tridiagonal;
+
 /* How many eigenvalues are below x. A pivot of 0 is moved by less than rounding moves the matrix. */
-static int count_below(int count, const double *diagonal, const double *off_diagonal, double x) {
-  int below = 0;
+static int64_t count_below(const tridiagonal *t, double x) {
+  int64_t below = 0;
   double pivot = 1;
-  for (int k = 0; k < count; k++) {
-    pivot = diagonal[k] - x - (k > 0 ? off_diagonal[k - 1] * off_diagonal[k - 1] / pivot : 0);
+  for (int64_t k = 0; k < t->count; k++) {
+    pivot = t->diagonal[k] - x - (k > 0 ? t->off_diagonal[k - 1] * t->off_diagonal[k - 1] / pivot : 0);
     if (pivot == 0) pivot = -DBL_MIN;
     below += pivot < 0;
   }
   return below;
 }
 
-/* The least x with at least `wanted` eigenvalues below it, between low and high, until no number lies between. */
-static double bisect(int count, const double *diagonal, const double *off_diagonal, int wanted, double low, double high) {
-  for (;;) {
+/* The least x with at least `wanted` eigenvalues below it, between low and high: to the tolerance, or until no number lies
+ * between. */
+static double bisect(const tridiagonal *t, int64_t wanted, double tolerance, double low, double high) {
+  while (high - low > tolerance * fmin(fabs(low), fabs(high))) {
     double middle = low / 2 + high / 2;
-    if (!(middle > low && middle < high)) return high;
-    if (count_below(count, diagonal, off_diagonal, middle) >= wanted)
+    if (!(middle > low && middle < high)) break;
+    if (count_below(t, middle) >= wanted)
       high = middle;
     else
       low = middle;
   }
+  return high;
 }
 
-void ht_tridiagonal_extremes(int count, const double *diagonal, const double *off_diagonal, double *smallest, double *largest) {
+void ht_tridiagonal_extremes(int64_t count, const double *diagonal, const double *off_diagonal, double tolerance, double *smallest,
+                             double *largest) {
+  const tridiagonal t = {count, diagonal, off_diagonal};
   double low = INFINITY, high = -INFINITY;
   *smallest = *largest = NAN;
-  if (count < 1) return;
-  for (int k = 0; k < count; k++) { /* Gershgorin */
+  for (int64_t k = 0; k < count; k++) { /* Gershgorin */
     double radius = (k > 0 ? fabs(off_diagonal[k - 1]) : 0) + (k + 1 < count ? fabs(off_diagonal[k]) : 0);
+    if (!isfinite(diagonal[k]) || !isfinite(radius)) return;
     low = fmin(low, diagonal[k] - radius);
     high = fmax(high, diagonal[k] + radius);
   }
+  if (count < 1) return;
   double margin = 4 * DBL_EPSILON * fmax(fabs(low), fabs(high));
-  *smallest = bisect(count, diagonal, off_diagonal, 1, low - margin, high + margin);
-  *largest = bisect(count, diagonal, off_diagonal, count, low - margin, high + margin);
+  *smallest = bisect(&t, 1, tolerance, low - margin, high + margin);
+  *largest = bisect(&t, count, tolerance, low - margin, high + margin);
 }

@@ -141,6 +141,34 @@ static void limits(void **state) {
   ht_matrix_destroy(a);
 }
 
+/* The paper's rule believes the recursive residual; the outcome says when that was wrong. */
+static void paper_stopping(void **state) {
+  ht_matrix *a = make(*state, "stencil2d", "size", "40", "coefficients", "lognormal");
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *b = vector(n);
+  ht_options *options;
+  ht_solver *solver;
+  ht_report r;
+  for (int64_t i = 0; i < n; i++) b[i] = sin(3.7 * (double)i);
+  OK(ht_options_create(*state, &options));
+  OK(ht_options_set(options, "stopping", "paper"));
+  OK(ht_options_set(options, "policy", "fixed:bf16"));
+  OK(ht_solver_create(*state, options, &solver));
+  OK(ht_solver_set_matrix(solver, a));
+  OK(ht_solver_solve(solver, 1, b, x, &r));
+  assert_int_equal(r.outcome, HT_RECURSIVE_ONLY);
+  assert_true(r.residual_recursive <= 1e-10 && r.residual_true > 1e-10);
+  assert_true(fabs(true_residual(a, x, b) - r.residual_true) <= 1e-12);
+  OK(ht_solver_set_option(solver, "policy", "fixed:f64"));
+  memset(x, 0, (size_t)n * sizeof(double));
+  OK(ht_solver_solve(solver, 1, b, x, &r));
+  assert_int_equal(r.outcome, HT_CONVERGED);
+  ht_solver_destroy(solver);
+  ht_options_destroy(options);
+  free(x), free(b);
+  ht_matrix_destroy(a);
+}
+
 static int stop_at_5(void *user, const ht_progress *progress) {
   (void)user;
   return progress->iteration >= 5;
@@ -179,9 +207,10 @@ static void interrupted(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_by_one), cmocka_unit_test(indefinite),  cmocka_unit_test(not_symmetric),    cmocka_unit_test(nearly_symmetric),
-      cmocka_unit_test(zero_row),   cmocka_unit_test(neumann),     cmocka_unit_test(non_finite_input), cmocka_unit_test(extreme_values),
-      cmocka_unit_test(limits),     cmocka_unit_test(interrupted),
+      cmocka_unit_test(one_by_one),       cmocka_unit_test(indefinite),     cmocka_unit_test(not_symmetric),
+      cmocka_unit_test(nearly_symmetric), cmocka_unit_test(zero_row),       cmocka_unit_test(neumann),
+      cmocka_unit_test(non_finite_input), cmocka_unit_test(extreme_values), cmocka_unit_test(limits),
+      cmocka_unit_test(paper_stopping),   cmocka_unit_test(interrupted),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

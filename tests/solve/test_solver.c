@@ -231,6 +231,47 @@ static void the_callers_policy(void **state) {
   ht_context_destroy(ctx);
 }
 
+typedef struct {
+  int64_t next;
+  int with_iterate;
+} watched;
+
+static int watch(void *user, const ht_progress *progress) {
+  watched *w = user;
+  assert_int_equal(progress->iteration, w->next++);
+  assert_int_equal(progress->x != NULL, w->with_iterate);
+  return 0;
+}
+
+/* A callback sees each iteration, also those in which the policy looks, and changes no bit. */
+static void progress_changes_nothing(void **state) {
+  ht_context *ctx;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  ht_matrix *a = make(ctx, "stencil2d", "size", "50", "coefficients", "lognormal");
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *y = vector(n), *b = vector(n);
+  for (int64_t i = 0; i < n; i++) b[i] = 1;
+  for (int textbook = 0; textbook < 2; textbook++) {
+    const char *const settings[][2] = {{"policy", "budget"}, {"engine", textbook ? "textbook" : "fused"}};
+    watched w = {0, textbook};
+    ht_report report;
+    ht_solver *solver = solver_with(ctx, a, 2, settings);
+    memset(x, 0, (size_t)n * sizeof(double));
+    memset(y, 0, (size_t)n * sizeof(double));
+    OK(ht_solver_solve(solver, 1, b, x, &report));
+    assert_true(report.iterations > 128);
+    ht_solver_set_progress(solver, watch, &w);
+    OK(ht_solver_solve(solver, 1, b, y, &report));
+    assert_int_equal(w.next, report.iterations);
+    assert_memory_equal(x, y, (size_t)n * sizeof(double));
+    ht_solver_destroy(solver);
+  }
+  free(x), free(y), free(b);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_combination_converges),
@@ -240,6 +281,7 @@ int main(void) {
       cmocka_unit_test(new_values_give_what_a_new_solver_gives),
       cmocka_unit_test(the_callers_operator),
       cmocka_unit_test(the_callers_policy),
+      cmocka_unit_test(progress_changes_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,6 +170,21 @@ static void a_request_to_stop_is_obeyed(void **state) {
   ht_matrix_destroy(a);
 }
 
+static void the_build_is_described(void **state) {
+  char text[256];
+  const char *name;
+  for (int i = 0; i < ht_about_count(); i++) {
+    assert_int_equal(ht_about_at(*state, i, &name, text, sizeof text), HT_OK);
+    assert_true(strlen(name) > 0 && strlen(text) > 0);
+    if (!strcmp(name, "version")) assert_string_equal(text, ht_version());
+    char again[256];
+    assert_int_equal(ht_about_at(*state, i, &name, again, sizeof again), HT_OK);
+    assert_string_equal(again, text); /* asking changes nothing, the instruction set in use included */
+    assert_string_equal(ht_context_error(*state), "");
+  }
+  assert_int_equal(ht_about_at(*state, ht_about_count(), &name, text, sizeof text), HT_BAD_ARGUMENT);
+}
+
 /* ---- memory ---- */
 
 typedef struct ration {
@@ -233,13 +248,17 @@ static void tridiagonal_extremes_are_those_of_lapack(void **state) {
         e[i] = o[i] = (kind == 1 ? 0 : kind == 2 ? (i % 2) * random_value() : random_value()) * scale; /* also decoupled blocks */
       }
       assert_int_equal(LAPACKE_dsterf(n, w, o), 0);
-      ht_tridiagonal_extremes(n, d, e, &low, &high);
+      ht_tridiagonal_extremes(n, d, e, 0, &low, &high);
       double bound = 4 * n * DBL_EPSILON * fmax(fabs(w[0]), fabs(w[n - 1]));
       assert_true(fabs(low - w[0]) <= bound);
       assert_true(fabs(high - w[n - 1]) <= bound);
     }
-  double low, high;
-  ht_tridiagonal_extremes(0, NULL, NULL, &low, &high);
+  double low, high, positive[] = {2, 2e-8, 1}, zero[] = {0, 0}, infinite[] = {1, INFINITY};
+  ht_tridiagonal_extremes(3, positive, zero, 1e-6, &low, &high);
+  assert_true(fabs(low - 2e-8) <= 1e-6 * 2e-8 && fabs(high - 2) <= 1e-6 * 2);
+  ht_tridiagonal_extremes(2, infinite, zero, 0, &low, &high);
+  assert_true(isnan(low) && isnan(high));
+  ht_tridiagonal_extremes(0, NULL, NULL, 0, &low, &high);
   assert_true(isnan(low) && isnan(high));
 }
 
@@ -280,6 +299,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(json_holds_every_field, make_context, free_context),
       cmocka_unit_test_setup_teardown(the_wathen_matrix_keeps_its_bounds, make_context, free_context),
       cmocka_unit_test_setup_teardown(a_request_to_stop_is_obeyed, make_context, free_context),
+      cmocka_unit_test_setup_teardown(the_build_is_described, make_context, free_context),
       cmocka_unit_test(every_failing_allocation_is_reported_and_nothing_leaks),
 #ifdef HT_TEST_LAPACKE
       cmocka_unit_test(tridiagonal_extremes_are_those_of_lapack),

@@ -600,6 +600,7 @@ static void test_allocation_fails(void **state) {
     int32_t *order = NULL;
     allowed = 1;
     assert_int_equal(ht_context_create_with(&allocator, &ctx), HT_OK);
+    assert_int_equal(ht_context_set_threads(ctx, 2), HT_OK); /* scratch is allocated a thread */
     allowed = limit;
     ht_status status = ht_node_graph_create(ctx, &view, &graph);
     if (status == HT_OK) status = ht_order_auto(ctx, &graph, &order);

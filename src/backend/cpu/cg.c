@@ -3,7 +3,7 @@
  *
  * An iteration is one sweep over the rows. The update of x, r and p runs just far enough ahead of the product that the
  * product finds its inputs in cache, so each vector crosses memory once an iteration: 4 reads and 4 writes of 8 bytes a row,
- * 4 bytes of the inverse diagonal, and the matrix. Rows that another part reads are updated first. Two barriers an iteration:
+ * 8 bytes of the inverse diagonal, and the matrix. Rows that another part reads are updated first. Two barriers an iteration:
  * after those early rows, and before the sums are read. The sums are taken unit by unit in a fixed order, whatever the threads.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend/cpu/cg.h"
@@ -124,11 +124,12 @@ typedef struct sweep {
   ht_cg_diagonal diagonal;
 } sweep;
 
-static void block_statistics(const ht_cg_state *state, int64_t row, int64_t rows) {
+/* In the caller's scale: p = S^-1 p^. */
+static void block_statistics(const ht_split_view *a, const ht_cg_state *state, int64_t row, int64_t rows) {
   for (int64_t b = row / HT_COLUMN_BLOCK; b * HT_COLUMN_BLOCK < row + rows; b++) {
     double norm2 = 0, largest = 0;
     for (int64_t i = b * HT_COLUMN_BLOCK; i < (b + 1) * HT_COLUMN_BLOCK; i++) {
-      double v = state->p[i];
+      double v = state->p[i] * ldexp(1.0, -ht_split_exponent(a, i));
       norm2 += v * v;
       if (fabs(v) > largest) largest = fabs(v);
     }
@@ -147,7 +148,7 @@ typedef struct pass {
 static void update_unit(const sweep *w, const pass *k, int64_t u) {
   const ht_cg_unit *unit = &w->plan->unit[u];
   w->kernels->update(w->state, &w->diagonal, unit->row, unit->row + unit->rows, k->alpha, k->beta, &k->sums[u]);
-  if (k->statistics) block_statistics(w->state, unit->row, unit->rows);
+  if (k->statistics) block_statistics(w->a, w->state, unit->row, unit->rows);
 }
 
 static void multiply_unit(const sweep *w, const pass *k, int64_t u) {

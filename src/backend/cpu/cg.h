@@ -32,9 +32,9 @@ void ht_cpu_cg_measure_error(const ht_cg_plan *plan, const ht_split_view *a, ht_
 
 /* What the vector kernels need to know of the scaling and the preconditioner. */
 typedef struct ht_cg_diagonal {
-  const float *inverse_diagonal; /* NULL: M = I in the caller's variables */
-  const int16_t *scale_exponent; /* NULL: one exponent for all */
-  double uniform;                /* s^2 where scale_exponent is NULL */
+  const double *inverse_diagonal; /* NULL: M = I in the caller's variables */
+  const int16_t *scale_exponent;  /* NULL: one exponent for all */
+  double uniform;                 /* s^2 where scale_exponent is NULL */
 } ht_cg_diagonal;
 
 typedef struct ht_cg_kernels {

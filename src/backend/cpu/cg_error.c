@@ -6,9 +6,7 @@
 
 enum { SAMPLE = 24 }; /* tiles: a few per cent of a matrix that does not fit the cache */
 
-static double row_weight(const ht_split_view *a, int64_t i) {
-  return ldexp(1.0, 2 * (a->scale_exponent ? a->scale_exponent[i] : a->uniform_exponent));
-}
+static double row_weight(const ht_split_view *a, int64_t i) { return ldexp(1.0, 2 * ht_split_exponent(a, i)); }
 
 /* Sum over the tile's rows of s_i^2 (exact_i - y_i)^2. */
 static double tile_error(const ht_split_view *a, const ht_tile *t, ht_level level, const double *p, const double *exact, double *y) {

@@ -4,7 +4,6 @@
 #include "backend/cpu/cg.h"
 
 typedef double v8 __attribute__((vector_size(64)));
-typedef float f8 __attribute__((vector_size(32)));
 typedef int64_t i8 __attribute__((vector_size(64)));
 typedef int16_t h8 __attribute__((vector_size(16)));
 
@@ -35,9 +34,7 @@ INLINE void inverse(v8 *out, const ht_cg_diagonal *d, int64_t i, const v8 *squar
     *out = *squared;
     return;
   }
-  f8 m;
-  memcpy(&m, d->inverse_diagonal + i, sizeof m);
-  *out = __builtin_convertvector(m, v8);
+  load(out, d->inverse_diagonal + i);
 }
 
 static void update(const ht_cg_state *v, const ht_cg_diagonal *d, int64_t begin, int64_t end, double alpha, double beta, ht_cg_sums *sums) {
