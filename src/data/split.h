@@ -12,6 +12,7 @@ typedef struct ht_node_graph {
   const int32_t *columns;
   int64_t *own_start; /* NULL when the arrays are the CSR's */
   int32_t *own_columns;
+  int permuted; /* columns do not ascend */
 } ht_node_graph;
 
 /* Unknowns a node: 3 or 2 when nearly every node couples to whole nodes only, else 1. */

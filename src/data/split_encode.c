@@ -20,6 +20,7 @@ typedef struct chunk {
 typedef struct encoder {
   ht_split_owner *s;
   const ht_csr_view *a;
+  const ht_split_codec *codec;
   const ht_node_graph *graph, *solver_graph;
   const int16_t *exponent;     /* of s_i, in solver order */
   double *scale;               /* s_i in solver order; NULL when uniform */
@@ -157,15 +158,16 @@ static int64_t fill_slice(const encoder *w, const ht_tile *t, const ht_place_fra
 static int try_encoding(const encoder *w, int64_t tile, scratch *my, int *lossy) {
   ht_split_owner *s = w->s;
   ht_tile *t = &s->tile[tile];
-  ht_place_frame frame = ht_split_frame(s, w->solver_graph, &s->range[tile]);
+  ht_place_frame frame = ht_split_frame(s, w->solver_graph, tile);
   ht_bits_seen seen = {0, 0};
   int64_t group = 0, index = t->index, most = t[1].exception - t->exception, nonzeros = 0;
   t->exceptions = 0;
+  my->place.node = -1; /* placed as when the tile was counted */
   for (int64_t k = 0; k < t->slices; k++) {
     const ht_slice *slice = &s->slice[t->slice + k];
     int64_t groups = slice->runs + slice->gathers;
     nonzeros += fill_slice(w, t, &frame, k, index, my->group + group, my, lossy);
-    if (!ht_encode_groups(s, t, group, my->group + group, groups, my->value, most, &seen)) return 0;
+    if (!w->codec->encode_groups(s, t, group, my->group + group, groups, my->value, most, &seen)) return 0;
     group += groups;
     index += slice->runs + HT_LANES * slice->gathers;
   }
@@ -180,7 +182,7 @@ static int encode_chunk(const encoder *w, const chunk *c, scratch *my) {
     ht_tile *t = &w->s->tile[k];
     for (t->encoding = HT_FIXED; !try_encoding(w, k, my, &lossy);) t->encoding++;
     ht_place_list_marks(my->seen, t->window * w->graph->block, ht_split_reach(&w->s->base.view, &w->s->range[k]), w->s->touched + t->touch);
-    ht_measure_tile(w->s, t, my->group, w->scale, my->error2, c->low);
+    w->codec->measure(w->s, t, my->group, w->scale, my->error2, c->low);
     if (!w->s->base.exactness_flags) t->exact = HT_LEVEL_64;
   }
   return lossy;
@@ -303,7 +305,7 @@ static void set_scale(encoder *w, int16_t *callers, double *scale, int plain) {
 
 ht_status ht_split_encode(ht_split_owner *s, const ht_csr_view *a, const ht_node_graph *graph, const ht_node_graph *solver_graph) {
   ht_context *ctx = s->base.ctx;
-  encoder w = {.s = s, .a = a, .graph = graph, .solver_graph = solver_graph};
+  encoder w = {.s = s, .a = a, .codec = ht_split_codec_best(), .graph = graph, .solver_graph = solver_graph};
   int threads = ctx->threads;
   int64_t padded = s->base.view.padded;
   double *sums = NULL, *scale = NULL;

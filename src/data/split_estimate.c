@@ -25,7 +25,7 @@ static void add_tile(const ht_place_frame *frame, int64_t node, int64_t nodes, h
 
 static void add_sample(const ht_node_graph *g, const int32_t *order, const int32_t *inverse, ht_place *place, uint64_t *lines,
                        int64_t words, ht_split_cost *cost) {
-  ht_place_frame frame = {g, order, inverse, ht_split_padded(g->nodes * g->block, g->block) / g->block, 0, INT32_MAX};
+  ht_place_frame frame = {g, order, inverse, ht_split_padded(g->nodes * g->block, g->block) / g->block, 0, INT32_MAX, 1};
   int64_t parts = (g->nodes + SAMPLE_NODES - 1) / SAMPLE_NODES, samples = parts < SAMPLE_TILES ? parts : SAMPLE_TILES, rows = 0;
   *cost = (ht_split_cost){0, 0};
   for (int64_t k = 0; k < samples; k++) {

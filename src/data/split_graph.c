@@ -65,12 +65,12 @@ static ht_status build(ht_context *ctx, const ht_csr_view *a, int block, ht_node
   }
 #pragma omp parallel for schedule(static) num_threads(threads) if (a->nnz > 20000)
   for (int64_t node = 0; node < nodes; node++) node_columns(a, block, node, columns + start[node]);
-  *graph = (ht_node_graph){block, nodes, start, columns, start, columns};
+  *graph = (ht_node_graph){block, nodes, start, columns, start, columns, 0};
   return HT_OK;
 }
 
 ht_status ht_node_graph_create(ht_context *ctx, const ht_csr_view *a, ht_node_graph *graph) {
-  *graph = (ht_node_graph){1, a->n, a->row_start, a->columns, NULL, NULL};
+  *graph = (ht_node_graph){1, a->n, a->row_start, a->columns, NULL, NULL, 0};
   for (int block = 3; block > 1 && graph->block == 1; block--)
     if (a->nnz > 0 && looks_blocked(a, block)) HT_TRY(ctx, build(ctx, a, block, graph));
   return HT_OK;
@@ -85,7 +85,7 @@ ht_status ht_split_permute(ht_context *ctx, const ht_node_graph *g, const int32_
   int64_t *start;
   int32_t *columns;
   int threads = ctx->threads;
-  *permuted = (ht_node_graph){g->block, g->nodes, g->start, g->columns, NULL, NULL};
+  *permuted = (ht_node_graph){g->block, g->nodes, g->start, g->columns, NULL, NULL, 0};
   if (!order) return HT_OK;
   HT_TRY(ctx, ht_allocate(ctx, g->nodes + 1, sizeof *start, &start));
   ht_status status = ht_allocate(ctx, g->start[g->nodes], sizeof *columns, &columns);
@@ -104,6 +104,6 @@ ht_status ht_split_permute(ht_context *ctx, const ht_node_graph *g, const int32_
     }
     for (int64_t k = 0; k < start[i + 1] - start[i]; k++) columns[start[i] + k] = inverse[from[k]];
   }
-  *permuted = (ht_node_graph){g->block, g->nodes, start, columns, start, columns};
+  *permuted = (ht_node_graph){g->block, g->nodes, start, columns, start, columns, 1};
   return HT_OK;
 }

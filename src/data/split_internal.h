@@ -33,8 +33,10 @@ static inline int64_t ht_split_padded(int64_t n, int block) {
   return (n + unit - 1) / unit * unit;
 }
 
-static inline ht_place_frame ht_split_frame(const ht_split_owner *s, const ht_node_graph *solver_graph, const ht_tile_range *range) {
-  return (ht_place_frame){solver_graph, NULL, NULL, s->base.view.padded / s->base.view.block, range->low, range->high};
+static inline ht_place_frame ht_split_frame(const ht_split_owner *s, const ht_node_graph *solver_graph, int64_t tile) {
+  int whole = !s->tile[tile].accumulate && (tile + 1 == s->base.view.tiles || !s->tile[tile + 1].accumulate);
+  int64_t padded_nodes = s->base.view.padded / s->base.view.block;
+  return (ht_place_frame){solver_graph, NULL, NULL, padded_nodes, s->range[tile].low, s->range[tile].high, whole};
 }
 
 /* The graph in solver order: rows permuted, columns renumbered and left in the caller's sequence, so that entry k of a row is

@@ -19,7 +19,7 @@ int64_t ht_split_tile_rows(const ht_csr_view *a, int block, int64_t asked) {
 static ht_tile_range span(const ht_node_graph *g, int64_t node, int64_t count) {
   ht_tile_range r = {INT32_MAX, 0};
   for (int64_t i = node; i < node + count && i < g->nodes; i++) {
-    int64_t begin = g->start[i], end = g->start[i + 1], step = !g->own_start && end - begin > 1 ? end - 1 - begin : 1;
+    int64_t begin = g->start[i], end = g->start[i + 1], step = !g->permuted && end - begin > 1 ? end - 1 - begin : 1;
     for (int64_t k = begin; k < end; k += step) {
       if (g->columns[k] < r.low) r.low = g->columns[k];
       if (g->columns[k] >= r.high) r.high = g->columns[k] + 1;
@@ -129,7 +129,8 @@ done:
 /* Slices and counts of one tile; `seen` is a bit map of column blocks, left cleared. */
 static void count_tile(const ht_split_owner *s, const ht_node_graph *graph, int64_t tile, ht_place *place, uint64_t *seen) {
   ht_tile *t = &s->tile[tile];
-  ht_place_frame frame = ht_split_frame(s, graph, &s->range[tile]);
+  ht_place_frame frame = ht_split_frame(s, graph, tile);
+  place->node = -1; /* what follows depends on the tile alone */
   for (int64_t k = 0; k < t->slices; k++) {
     ht_place_slice(place, &frame, t->row / graph->block + k * HT_LANES);
     ht_place_mark(place, graph->block, seen);

@@ -7,27 +7,33 @@
 /* Index 0..65535 of the window; runs may start HT_LANES - 1 before a column. */
 enum { HT_WINDOW = 65536 - HT_LANES };
 
+/* A diagonal of the slice. */
+typedef struct ht_place_offset {
+  int32_t base;  /* column of lane 0, may be negative */
+  int32_t run;   /* its group, or -1 */
+  uint8_t lanes; /* bit l: lane l has an entry on it */
+} ht_place_offset;
+
+/* Of the hash table: the number of an offset, where the stamp is the slice's. */
 typedef struct ht_place_slot {
-  int32_t offset; /* column of lane 0, may be negative */
-  uint32_t stamp; /* slice that wrote it */
-  int32_t run;    /* its group, or -1 */
-  uint8_t lanes;  /* bit l: lane l has an entry at this offset */
-  uint8_t count;
+  uint32_t stamp;
+  int32_t offset;
 } ht_place_slot;
 
 /* Scratch of one thread, and the placement of the slice last given to ht_place_slice. */
 typedef struct ht_place {
   int64_t capacity, slot_capacity; /* entries a slice may have; slots, a power of two */
   int64_t begin[HT_LANES + 1];     /* lane l's entries in the arrays below; entry k of the node is begin[l] + k */
-  int32_t *column;                 /* in solver order */
+  int32_t *column, *previous;      /* in solver order; of the slice before */
   int32_t *group;                  /* where the entry goes, -1 for one of another window */
-  uint32_t *slot_of;
+  ht_place_offset *offset;
+  int32_t *candidate; /* offsets that may become runs */
   ht_place_slot *slot;
-  uint32_t *found; /* slots in use, in order of appearance */
   uint32_t stamp;
   int runs, gathers;
   int32_t *run_base; /* column of lane 0 of each run */
   int64_t entries;   /* placed */
+  int64_t node;      /* the slice, and whether the next one may be placed alike: -1 when not */
 } ht_place;
 
 ht_status ht_place_create(ht_context *ctx, int64_t capacity, ht_place *place);
@@ -39,6 +45,7 @@ typedef struct ht_place_frame {
   const int32_t *order, *inverse; /* of the nodes, or NULL */
   int64_t padded_nodes;
   int32_t low, high;
+  int whole; /* every entry is within */
 } ht_place_frame;
 
 void ht_place_slice(ht_place *place, const ht_place_frame *frame, int64_t node);

@@ -18,13 +18,18 @@ typedef struct ht_bits_seen {
   int32_t mid, tail;
 } ht_bits_seen;
 
-/* Write `count` groups' values, the first of which is group `first` of the tile, in the tile's encoding: indices must stand.
- * Returns 0 when the encoding does not hold them. Exceptions are added to the tile's; `most` is how many it may have. */
-int ht_encode_groups(ht_split_owner *s, ht_tile *t, int64_t first, const ht_group *group, int64_t count, const double *values, int64_t most,
-                     ht_bits_seen *seen);
+typedef struct ht_split_codec {
+  /* Write `count` groups' values, the first of which is group `first` of the tile, in the tile's encoding: indices must stand.
+   * Returns 0 when the encoding does not hold them. Exceptions are added to the tile's; `most` is how many it may have. */
+  int (*encode_groups)(ht_split_owner *s, ht_tile *t, int64_t first, const ht_group *group, int64_t count, const double *values,
+                       int64_t most, ht_bits_seen *seen);
+  /* Add what levels 16 and 32 lose to the columns' sums of squares, error2[level][column - low], and set the tile's delta16;
+   * group has all of the tile's. scale: s_i in solver order, or NULL when all are the same. */
+  void (*measure)(ht_split_owner *s, const ht_tile *t, const ht_group *group, const double *scale, double *const *error2, int64_t low);
+} ht_split_codec;
 
-/* Add what levels 16 and 32 lose to the columns' sums of squares, error2[level][column - low], and set the tile's delta16; group
- * has all of the tile's. scale: s_i in solver order, or NULL when all are the same. */
-void ht_measure_tile(ht_split_owner *s, const ht_tile *t, const ht_group *group, const double *scale, double *const *error2, int64_t low);
+/* The quickest that this processor runs; all write the same bits. */
+const ht_split_codec *ht_split_codec_best(void);
+extern const ht_split_codec ht_split_codec_avx2;
 
 #endif

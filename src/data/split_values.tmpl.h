@@ -1,0 +1,248 @@
+/* Values of one tile: encodings, and what is lost at the lower levels. Plain C that compilers vectorise, compiled once for any
+ * processor and once for AVX2, with the same bits from both. SPDX-License-Identifier: BSD-3-Clause */
+#include "data/split_values.h"
+#include <float.h>
+#include <math.h>
+#include <string.h>
+#include "base/convert.h"
+
+enum { MOST_EXPONENT = 255 };
+
+static inline double power_of_two(int e) { return ht_from_bits64((uint64_t)(1023 + e) << 52); }
+
+/* ---- FIXED ---- */
+
+/* Exponent that brings the group's largest magnitude below 1 - 2^-15, so that no head overflows; -1 when it is above that. */
+static int group_exponent(const double *v, int count) {
+  uint64_t most = 0;
+  for (int k = 0; k < count; k++) {
+    uint64_t magnitude = ht_bits64(v[k]) & 0x7fffffffffffffffu;
+    if (magnitude > most) most = magnitude;
+  }
+  if (most == 0) return 0;
+  int e = 1022 - (int)(most >> 52);                      /* |v| 2^e is in [1/2, 1); 1023 and up for subnormal numbers */
+  if ((most & 0xfffffffffffffu) > 0xfffc000000000u) e--; /* above 1 - 2^-15 */
+  return e < 0 ? -1 : e > MOST_EXPONENT ? MOST_EXPONENT : e;
+}
+
+/* Three signed digits of each value. The upper two together are an integer of 32 bits, the third the rounded rest; where the
+ * rest rounds up to a whole unit it becomes the most negative number instead. Returns whether a value is not exact. In doubles
+ * throughout, so that compilers vectorise it: adding and subtracting 1.5 * 2^52 rounds to an integer. */
+static int encode_fixed_group(const double *v, int count, int e, int16_t *restrict head, int16_t *restrict mid, int32_t *restrict tail,
+                              ht_bits_seen *seen) {
+  const double up = power_of_two(31 + e), round = 0x1.8p52, whole = 0x1p32;
+  int32_t inexact = 0, mids = 0, tails = 0;
+  for (int k = 0; k < count; k++) {
+    double scaled = v[k] * up, upper = scaled + round - round, rest = (scaled - upper) * whole, low = rest + round - round;
+    double carry = low == 0x1p31 ? 1.0 : 0.0;
+    inexact |= low != rest;
+    int32_t high = (int32_t)(upper + carry), digits = (int32_t)(low - carry * whole), middle = (int32_t)((uint32_t)high << 16) >> 16;
+    head[k] = (int16_t)((high - middle) >> 16);
+    mid[k] = (int16_t)middle;
+    tail[k] = digits;
+    mids |= middle;
+    tails |= digits;
+  }
+  seen->mid |= mids;
+  seen->tail |= tails;
+  return inexact;
+}
+
+static double decode_fixed(int e, int16_t head, int16_t mid, int32_t tail) {
+  return (double)(((int64_t)head * 65536 + mid) * 4294967296 + tail) * power_of_two(-63 - e);
+}
+
+/* Put what a group's parts do not hold on the exception list; returns 0 when the list is full. */
+static int add_exceptions(ht_split_owner *s, ht_tile *t, int64_t g, const ht_group *group, const double *v, int64_t most) {
+  int block = s->base.view.block, size = block * block * HT_LANES;
+  int64_t at = g * size;
+  for (int k = 0; k < size; k++) {
+    double rest = v[k] - decode_fixed(s->exponent[g], s->head[at + k], s->mid[at + k], s->tail[at + k]);
+    if (rest == 0) continue;
+    if (t->exceptions >= most) return 0;
+    int lane = k % HT_LANES, j = k / HT_LANES % block, i = k / HT_LANES / block;
+    s->exception[t->exception + t->exceptions++] =
+        (ht_exception){.row = (int32_t)((group->node + (int64_t)lane) * block + i - t->row),
+                       .column = (int32_t)(ht_group_column(&s->base.view, t, group, lane) * block + j),
+                       .value = rest};
+  }
+  return 1;
+}
+
+static int encode_fixed(ht_split_owner *s, ht_tile *t, int64_t first, const ht_group *group, int64_t count, const double *values,
+                        int64_t most, ht_bits_seen *seen) {
+  int size = s->base.view.block * s->base.view.block * HT_LANES;
+  for (int64_t k = 0; k < count; k++, values += size) {
+    int64_t g = t->group + first + k, at = g * size;
+    int e = group_exponent(values, size);
+    if (e < 0) return 0;
+    s->exponent[g] = (uint8_t)e;
+    if (encode_fixed_group(values, size, e, s->head + at, s->mid + at, s->tail + at, seen) &&
+        !add_exceptions(s, t, g, &group[k], values, most))
+      return 0;
+  }
+  return 1;
+}
+
+/* ---- FLOAT and RAW ---- */
+
+static int encode_float(ht_split_owner *s, int64_t at, int64_t count, const double *v, ht_bits_seen *seen) {
+  for (int64_t k = 0; k < count; k++) {
+    float f = (float)v[k];
+    uint32_t bits = ht_bits32(f), head = (bits + 0x8000u) >> 16;
+    if (v[k] != 0 && !(fabsf(f) >= FLT_MIN && (head & 0x7f80u) != 0x7f80u)) return 0;
+    s->head[at + k] = (int16_t)(uint16_t)head;
+    s->mid[at + k] = (int16_t)(uint16_t)(bits - (head << 16));
+    s->tail[at + k] = (int32_t)(uint32_t)(ht_bits64(v[k]) - ht_bits64((double)f));
+    seen->mid |= s->mid[at + k];
+    seen->tail |= s->tail[at + k];
+  }
+  return 1;
+}
+
+static void encode_raw(ht_split_owner *s, int64_t at, int64_t count, const double *v, ht_bits_seen *seen) {
+  for (int64_t k = 0; k < count; k++) {
+    uint64_t bits = ht_bits64(v[k]);
+    s->head[at + k] = (int16_t)(uint16_t)(bits >> 48);
+    s->mid[at + k] = (int16_t)(uint16_t)(bits >> 32);
+    s->tail[at + k] = (int32_t)(uint32_t)bits;
+  }
+  seen->tail = -1; /* no lower level */
+}
+
+static int encode_groups(ht_split_owner *s, ht_tile *t, int64_t first, const ht_group *group, int64_t count, const double *values,
+                         int64_t most, ht_bits_seen *seen) {
+  int64_t size = (int64_t)s->base.view.block * s->base.view.block * HT_LANES, at = (t->group + first) * size;
+  if (t->encoding == HT_FIXED) return encode_fixed(s, t, first, group, count, values, most, seen);
+  memset(s->exponent + t->group + first, 0, (size_t)count);
+  if (t->encoding == HT_FLOAT) return encode_float(s, at, count * size, values, seen);
+  encode_raw(s, at, count * size, values, seen);
+  return 1;
+}
+
+/* ---- what is lost ---- */
+
+/* What 16 and 32 bits lose of eight values. */
+typedef struct lost {
+  double at16[HT_LANES], at32[HT_LANES];
+} lost;
+
+/* The lower parts are what is lost; exceptions come on top, elsewhere. */
+static inline void lose_fixed(const ht_split_owner *s, int64_t at, int e, lost *out) {
+  const double unit = power_of_two(-63 - e);
+  const int16_t *mid = s->mid + at;
+  const int32_t *tail = s->tail + at;
+  for (int l = 0; l < HT_LANES; l++) {
+    out->at32[l] = unit * tail[l];
+    out->at16[l] = unit * 0x1p32 * mid[l] + out->at32[l];
+  }
+}
+
+static inline void lose_float(const ht_split_owner *s, int64_t at, lost *out) {
+  for (int l = 0; l < HT_LANES; l++) {
+    uint32_t head = (uint32_t)(uint16_t)s->head[at + l] << 16;
+    double v32 = (double)ht_from_bits32(head + (uint32_t)(int32_t)s->mid[at + l]);
+    double v = ht_from_bits64(ht_bits64(v32) + (uint64_t)(int64_t)s->tail[at + l]);
+    out->at16[l] = v - (double)ht_from_bits32(head);
+    out->at32[l] = v - v32;
+  }
+}
+
+/* Sums of one slice's rows, by row in the node and lane: what 16 bits lose of the row times s_j, and of the diagonal entry. */
+typedef struct row_loss {
+  double sum[3][HT_LANES], diagonal[3][HT_LANES];
+} row_loss;
+
+/* Where the sums of a tile go: from the first column of the chunk. */
+typedef struct sums {
+  const double *scale; /* from the first column of all; NULL when uniform */
+  double *error16, *error32;
+  int64_t low;
+} sums;
+
+/* Eight consecutive columns, none of them the diagonal: the common case, in a form that compilers vectorise. */
+static inline void add_run(const lost *loss, const sums *to, int64_t column, double *restrict row) {
+  double *restrict error16 = to->error16 + column - to->low, *restrict error32 = to->error32 + column - to->low;
+  const double *restrict scale = to->scale ? to->scale + column : NULL;
+  for (int l = 0; l < HT_LANES; l++) {
+    error16[l] += loss->at16[l] * loss->at16[l];
+    error32[l] += loss->at32[l] * loss->at32[l];
+  }
+  if (scale)
+    for (int l = 0; l < HT_LANES; l++) row[l] += loss->at16[l] * scale[l];
+  else
+    for (int l = 0; l < HT_LANES; l++) row[l] += loss->at16[l];
+}
+
+/* Any columns. The diagonal's share of 16 bits waits for its correction; a lane without an entry adds 0. */
+static inline void add_any(const lost *loss, const sums *to, const int64_t *column, int64_t first_row, int64_t row_step, double *row,
+                           double *diagonal) {
+  for (int l = 0; l < HT_LANES; l++) {
+    row[l] += to->scale ? loss->at16[l] * to->scale[column[l]] : loss->at16[l];
+    to->error32[column[l] - to->low] += loss->at32[l] * loss->at32[l];
+    if (column[l] == first_row + l * row_step)
+      diagonal[l] += loss->at16[l];
+    else
+      to->error16[column[l] - to->low] += loss->at16[l] * loss->at16[l];
+  }
+}
+
+static inline void measure_group(const ht_split_owner *s, const ht_tile *t, const ht_group *group, int64_t g, const sums *to, row_loss *row,
+                                 const int block) {
+  const ht_split_view *view = &s->base.view;
+  int64_t at = g * block * block * HT_LANES, node[HT_LANES];
+  for (int l = 0; l < HT_LANES; l++) node[l] = ht_group_column(view, t, group, l);
+  for (int i = 0; i < block; i++)
+    for (int j = 0; j < block; j++, at += HT_LANES) {
+      lost loss;
+      if (t->encoding == HT_FIXED)
+        lose_fixed(s, at, s->exponent[g], &loss);
+      else
+        lose_float(s, at, &loss);
+      if (block == 1 && !group->gather && node[0] != group->node) {
+        add_run(&loss, to, node[0], row->sum[0]);
+        continue;
+      }
+      int64_t column[HT_LANES];
+      for (int l = 0; l < HT_LANES; l++) column[l] = node[l] * block + j;
+      add_any(&loss, to, column, (int64_t)group->node * block + i, block, row->sum[i], row->diagonal[i]);
+    }
+}
+
+/* Corrections of a slice's rows, and with them the loss of the diagonal. A correction above 1 is more than the diagonal that it
+ * corrects (couplings to far weaker neighbours): it is left out, and the column error shows what the level then loses. */
+static void finish_slice(const ht_split_owner *s, const ht_tile *t, int64_t node, const sums *to, const row_loss *loss) {
+  int block = s->base.view.block;
+  for (int l = 0; l < HT_LANES; l++)
+    for (int i = 0; i < block; i++) {
+      int64_t row = (node + l) * block + i;
+      double delta = to->scale ? loss->sum[i][l] / to->scale[row] : loss->sum[i][l];
+      float stored = fabs(delta) <= 1 ? (float)delta : 0;
+      double rest = loss->diagonal[i][l] - (double)stored;
+      s->delta16[t->delta + row - t->row] = stored;
+      to->error16[row - to->low] += rest * rest;
+    }
+}
+
+static inline void measure_tile(const ht_split_owner *s, const ht_tile *t, const ht_group *group, const sums *to, const int block) {
+  int64_t g = 0, node = t->row / block;
+  for (const ht_slice *slice = s->slice + t->slice; slice < s->slice + t->slice + t->slices; slice++, node += HT_LANES) {
+    row_loss loss;
+    memset(&loss, 0, sizeof loss);
+    for (int64_t end = g + slice->runs + slice->gathers; g < end; g++) measure_group(s, t, &group[g], t->group + g, to, &loss, block);
+    finish_slice(s, t, node, to, &loss);
+  }
+}
+
+static void measure(ht_split_owner *s, const ht_tile *t, const ht_group *group, const double *scale, double *const *error2, int64_t low) {
+  sums to = {scale, error2[HT_LEVEL_16], error2[HT_LEVEL_32], low};
+  if (t->encoding == HT_RAW || t->exact == HT_LEVEL_16) {
+    memset(s->delta16 + t->delta, 0, (size_t)t->rows * sizeof *s->delta16);
+    return;
+  }
+  if (s->base.view.block == 1) measure_tile(s, t, group, &to, 1);
+  if (s->base.view.block == 2) measure_tile(s, t, group, &to, 2);
+  if (s->base.view.block == 3) measure_tile(s, t, group, &to, 3);
+  for (const ht_exception *x = s->exception + t->exception; x < s->exception + t->exception + t->exceptions; x++)
+    for (int level = 0; level < HT_LEVEL_64; level++) error2[level][x->column - low] += x->value * x->value;
+}
