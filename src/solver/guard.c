@@ -11,6 +11,8 @@ static const double POLL_EVERY_S = 0.05; /* for the stop flag, the time limit an
 
 /* The loop aims slightly below the goal, because the true residual it is judged by differs in the last digits. */
 static const double AIM = 0.995;
+/* Below this share of ||b|| the loop's residual says nothing that the true one could follow, and its squares would underflow. */
+static const double LOWEST_AIM = DBL_EPSILON * DBL_EPSILON;
 /* The true residual may differ from the loop's by this share before the direction is given up. */
 static const double KEEP_DIRECTION = 0.1;
 
@@ -91,6 +93,9 @@ static void give_up_level(ht_guard *g) {
 
 /* ---- true residuals ---- */
 
+/* An infinite norm meets no goal, not even an infinite one. */
+static int meets_goal(const ht_guard *g, double norm) { return norm <= g->goal && isfinite(norm); }
+
 /* x and its true residual from the loop's state; `change` is how far the loop's residual was from it. */
 static ht_status refresh(ht_guard *g, double *norm, double *change) {
   ht_loop *loop = g->loop;
@@ -161,7 +166,7 @@ static ht_status on_reached(ht_guard *g, ht_cg_event event, int *done, ht_outcom
   double norm, change, before = g->reference;
   (void)event;
   HT_TRY(g->ctx, refresh(g, &norm, &change));
-  if (norm <= g->goal) {
+  if (meets_goal(g, norm)) {
     finish(done, outcome, HT_CONVERGED);
     return HT_OK;
   }
@@ -206,19 +211,18 @@ static ht_status on_failed(ht_guard *g, ht_cg_event event, int *done, ht_outcome
   return g->ctx->status;
 }
 
-/* p'Ap / p'p: with a unit diagonal (fused loop) it is relative already, else it is taken against ||A||_inf. */
-static double relative_curvature(const ht_guard *g) {
+/* ||A|| ||p||^2, which p'Ap is measured by: with a unit diagonal (fused loop) ||A|| is 1, else ||A||_inf is taken. */
+static double curvature_scale(const ht_guard *g) {
   const ht_cg_state *s = &g->loop->state;
-  double pp = g->certifier.backend->dot(g->ctx, s->n, s->p, s->p);
   double size = g->loop->op->split && g->loop->plan ? 1 : g->certifier.norm_inf;
-  return s->pap / pp / (isfinite(size) && size > 0 ? size : 1);
+  return g->certifier.backend->dot(g->ctx, s->n, s->p, s->p) * (isfinite(size) && size > 0 ? size : 1);
 }
 
 /* Non-positive curvature, a non-finite number or, below FP64 alone (set_events), a residual that grew. Below FP64 the storage may
  * be to blame: go back and climb. In FP64 it is the matrix, or a direction that rounding has spoilt near the end: that gets
  * FUTILE_CLAIMS restarts. */
 static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
-  double norm, change, curvature = relative_curvature(g);
+  double norm, change, scale = curvature_scale(g), curvature = g->loop->state.pap / scale;
   if (lowest_level(g) < HT_LEVEL_64) {
     HT_TRY(g->ctx, refresh(g, &norm, &change));
     give_up_level(g);
@@ -231,12 +235,12 @@ static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outc
     return HT_OK;
   }
   HT_TRY(g->ctx, refresh(g, &norm, &change));
-  if (norm <= g->goal) {
+  if (meets_goal(g, norm)) {
     finish(done, outcome, HT_CONVERGED);
     return HT_OK;
   }
   if (g->futile++ < FUTILE_CLAIMS) return restore(g);
-  if (event == HT_CG_NONFINITE) {
+  if (event == HT_CG_NONFINITE || !(scale * DBL_EPSILON >= DBL_MIN)) { /* a p'Ap that underflows says nothing about A */
     snprintf(g->detail, HT_REPORT_TEXT,
              "r'r = %g, r'z = %g, p'Ap = %g at iteration %lld; the values are too large or too small for FP64 sums",
              g->loop->state.norm_r * g->loop->state.norm_r, g->loop->state.rz, g->loop->state.pap, (long long)g->loop->state.iteration);
@@ -373,7 +377,7 @@ static int64_t iteration_limit(const ht_guard *g) {
 
 static void set_events(ht_guard *g) {
   ht_cg_state *s = &g->loop->state;
-  s->goal = g->options->stopping == HT_STOPPING_PAPER ? g->goal : g->goal * AIM;
+  s->goal = g->options->stopping == HT_STOPPING_PAPER ? g->goal : fmax(g->goal * AIM, g->norm_b * LOWEST_AIM);
   s->replace_below = g->drop > 0 && g->drop * g->reference > s->goal ? g->drop * g->reference : -1;
   s->grow_above = lowest_level(g) < HT_LEVEL_64 ? 1e6 * g->reference : INFINITY;
   s->iteration_end = iteration_limit(g);
@@ -430,11 +434,12 @@ static ht_status keep_best(ht_guard *g, double *norm) {
   return ht_certify(&g->certifier, g->x, g->b, g->residual, norm);
 }
 
-/* Entries of b and x0 must be finite; the outcome says which is not. */
-static int find_non_finite(ht_guard *g, const double *v, const char *name) {
+/* Entries of b and x0 must be finite, in the scale of the solve too; the outcome says which is not. */
+static int find_non_finite(ht_guard *g, const double *v, int shift, const char *name) {
   for (int64_t i = 0; i < g->loop->op->n; i++)
-    if (!isfinite(v[i])) {
-      snprintf(g->detail, HT_REPORT_TEXT, "entry %lld of %s, counted from 1, is %g", (long long)i + 1, name, v[i]);
+    if (!isfinite(ldexp(v[i], shift))) {
+      snprintf(g->detail, HT_REPORT_TEXT, "entry %lld of %s, counted from 1, is %g%s", (long long)i + 1, name, v[i],
+               isfinite(v[i]) ? ", too large beside b" : "");
       return 1;
     }
   return 0;
@@ -477,9 +482,11 @@ static void solve_zero(ht_guard *g, ht_report *report) {
 }
 
 /* r'r is of the size ||b||^2 and r'M^-1 r of ||b||^2 / ||A||, and both fall by rtol^2. A power of two on b and x keeps both far
- * from the ends of the range; 0 where that is no question. */
+ * from the ends of the range; 0 where that is no question. A norm may overflow where no entry does. */
 static int choose_shift(const ht_guard *g) {
-  double centre = 2 * log2(g->norm_b) - (isfinite(g->certifier.norm_inf) ? log2(g->certifier.norm_inf) / 2 : 0);
+  int64_t n = g->loop->op->n;
+  double size = isfinite(g->norm_b) ? log2(g->norm_b) : log2(ht_norm_inf(n, g->b)) + log2((double)n) / 2;
+  double centre = 2 * size - (isfinite(g->certifier.norm_inf) ? log2(g->certifier.norm_inf) / 2 : 0);
   return fabs(centre) > 200 && isfinite(centre) ? (int)(-centre / 2) : 0;
 }
 
@@ -499,7 +506,24 @@ static ht_status first_residual(ht_guard *g, double *norm) {
   return HT_OK;
 }
 
-static ht_status solve_shifted(ht_guard *g, ht_report *report) {
+/* The caller's scale may not hold x: entries overflow or lose digits there. What is certified is what the caller gets. */
+static ht_status round_iterate(ht_guard *g, int shift, ht_report *report, double *norm) {
+  int64_t changed = -1;
+  for (int64_t i = 0; i < g->loop->op->n; i++) {
+    double rounded = ldexp(ldexp(g->x[i], -shift), shift);
+    if (rounded != g->x[i]) changed = i;
+    g->x[i] = rounded;
+  }
+  if (changed < 0) return HT_OK;
+  HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, norm));
+  if (report->outcome != HT_CONVERGED || meets_goal(g, *norm)) return HT_OK;
+  snprintf(g->detail, HT_REPORT_TEXT,
+           "the solution leaves the range of FP64, at entry %lld, counted from 1, among others; scale the system", (long long)changed + 1);
+  report->outcome = isfinite(*norm) ? HT_ATTAINABLE_ACCURACY : HT_NON_FINITE;
+  return HT_OK;
+}
+
+static ht_status solve_shifted(ht_guard *g, int shift, ht_report *report) {
   double norm;
   HT_TRY(g->ctx, first_residual(g, &norm));
   report->residual_initial = norm / g->norm_b;
@@ -507,11 +531,12 @@ static ht_status solve_shifted(ht_guard *g, ht_report *report) {
   begin(g, norm);
   memcpy(g->best, g->x, (size_t)g->loop->op->n * sizeof(double));
   g->best_norm = norm;
-  if (norm > g->goal) {
+  if (!meets_goal(g, norm)) {
     HT_TRY(g->ctx, iterate(g, &report->outcome, &norm));
     if (report->outcome != HT_CONVERGED) HT_TRY(g->ctx, keep_best(g, &norm));
   }
-  if (norm <= g->goal) report->outcome = HT_CONVERGED;
+  if (meets_goal(g, norm)) report->outcome = HT_CONVERGED;
+  if (shift) HT_TRY(g->ctx, round_iterate(g, shift, report, &norm));
   fill_report(g, norm, report);
   return HT_OK;
 }
@@ -526,13 +551,14 @@ ht_status ht_guard_solve(ht_guard *g, const double *b, double *x, ht_report *rep
   g->certifier.products = 0;
   g->certifier.time_s = 0;
   g->norm_b = ht_norm2(g->ctx, g->certifier.backend, n, b);
-  if (find_non_finite(g, b, "b") || find_non_finite(g, x, "x0")) {
+  int bad = find_non_finite(g, b, 0, "b"), shift = bad || g->norm_b == 0 ? 0 : choose_shift(g);
+  if (bad || find_non_finite(g, x, shift, "x0")) {
     report->outcome = HT_NON_FINITE;
+    g->loop->state.iteration = -1; /* no history */
   } else if (g->norm_b == 0) {
     solve_zero(g, report);
   } else {
     double norm_b = g->norm_b;
-    int shift = choose_shift(g);
     if (shift) {
       shift_vector(n, b, g->shifted, shift);
       shift_vector(n, x, x, shift);
@@ -540,7 +566,7 @@ ht_status ht_guard_solve(ht_guard *g, const double *b, double *x, ht_report *rep
       g->norm_b = ht_norm2(g->ctx, g->certifier.backend, n, g->b);
     }
     g->goal = fmax(g->options->rtol * g->norm_b, ldexp(g->options->atol, shift));
-    HT_TRY(g->ctx, solve_shifted(g, report));
+    HT_TRY(g->ctx, solve_shifted(g, shift, report));
     if (shift) shift_vector(n, x, x, -shift);
     report->norm_b = norm_b;
   }

@@ -95,13 +95,15 @@ ht_status ht_solver_set_option(ht_solver *s, const char *name, const char *value
 }
 
 static ht_status set_problem(ht_solver *s, int64_t n, const double *diagonal) {
+  double *copy = NULL;
+  if (diagonal) {
+    HT_TRY(s->ctx, ht_allocate(s->ctx, n, sizeof *copy, &copy)); /* before anything changes: a failure leaves the old problem */
+    memcpy(copy, diagonal, (size_t)n * sizeof *copy);
+  }
   forget(s);
   ht_release(s->ctx, s->diagonal);
-  s->diagonal = NULL;
+  s->diagonal = copy;
   s->n = n;
-  if (!diagonal) return HT_OK;
-  HT_TRY(s->ctx, ht_allocate(s->ctx, n, sizeof(double), &s->diagonal));
-  memcpy(s->diagonal, diagonal, (size_t)n * sizeof(double));
   return HT_OK;
 }
 
@@ -174,12 +176,13 @@ static void inspect_matrix(ht_solver *s) {
 
 /* CG needs a matrix that is symmetric to the bit: the average with the transpose. The certificate uses the matrix as given. */
 static ht_status choose_symmetric(ht_solver *s) {
+  int nearly = s->matrix && s->matrix->symmetry == HT_NEARLY_SYMMETRIC;
+  double *values = NULL;
+  if (nearly) HT_TRY(s->ctx, ht_allocate(s->ctx, s->matrix->nnz, sizeof *values, &values)); /* first: the operator may read the old ones */
   ht_release(s->ctx, s->averaged.values);
   s->averaged.values = NULL;
   s->symmetric = s->matrix;
-  if (!s->matrix || s->matrix->symmetry != HT_NEARLY_SYMMETRIC) return HT_OK;
-  double *values;
-  HT_TRY(s->ctx, ht_allocate(s->ctx, s->matrix->nnz, sizeof *values, &values));
+  if (!nearly) return HT_OK;
   ht_matrix_averaged_values(s->matrix, values);
   s->averaged = *s->matrix;
   s->averaged.values = values;
@@ -369,28 +372,43 @@ static ht_status solve_column(ht_solver *s, const double *b, double *x, ht_repor
   }
   if (s->matrix && is_inconsistent(s, b, r)) return HT_OK;
   s->guard.policy_interval = s->options.policy.policy_interval;
+  s->guard.asked.theta = s->options.policy.budget_theta;
+  s->guard.asked.eta = s->options.policy.budget_eta;
   s->guard.progress = s->progress;
   s->guard.progress_user = s->progress_user;
   HT_TRY(s->ctx, ht_guard_solve(&s->guard, b, x, r));
   return HT_OK;
 }
 
+/* Numbers that a column does not have add nothing; where one is unknown, so is the largest. */
+static void add_count(int64_t *sum, int64_t part) {
+  if (part >= 0) *sum = (*sum >= 0 ? *sum : 0) + part;
+}
+
+static void add_real(double *sum, double part) {
+  if (!isnan(part)) *sum = (isnan(*sum) ? 0 : *sum) + part;
+}
+
+static void keep_largest(double *largest, double other) {
+  if (!isnan(*largest) && !(other <= *largest)) *largest = other;
+}
+
 static void add_column(ht_report *all, const ht_report *one) {
   double *sums[] = {&all->time_solve_s, &all->time_certificate_s, &all->bytes_f64, &all->bytes_f32, &all->bytes_16, &all->bytes_vectors};
   const double parts[] = {one->time_solve_s, one->time_certificate_s, one->bytes_f64, one->bytes_f32, one->bytes_16, one->bytes_vectors};
-  for (size_t k = 0; k < sizeof sums / sizeof *sums; k++) *sums[k] += parts[k];
-  all->iterations += one->iterations;
-  all->products += one->products;
-  all->replacements += one->replacements;
-  all->restores += one->restores;
+  for (size_t k = 0; k < sizeof sums / sizeof *sums; k++) add_real(sums[k], parts[k]);
+  add_count(&all->iterations, one->iterations);
+  add_count(&all->products, one->products);
+  add_count(&all->replacements, one->replacements);
+  add_count(&all->restores, one->restores);
   all->columns++;
   if (one->outcome != HT_CONVERGED && all->outcome == HT_CONVERGED) {
     all->outcome = one->outcome;
     memcpy(all->detail, one->detail, sizeof all->detail);
   }
-  if (!(one->residual_true <= all->residual_true)) all->residual_true = one->residual_true;
-  if (!(one->residual_recursive <= all->residual_recursive)) all->residual_recursive = one->residual_recursive;
-  if (!(one->backward_error <= all->backward_error)) all->backward_error = one->backward_error;
+  keep_largest(&all->residual_true, one->residual_true);
+  keep_largest(&all->residual_recursive, one->residual_recursive);
+  keep_largest(&all->backward_error, one->backward_error);
 }
 
 /* Reports that say that nothing has been solved yet: what is left of them when a column fails. */

@@ -129,6 +129,79 @@ static void extreme_values(void **state) {
   assert_int_equal(solve_dense(*state, 3, wide, b).outcome, HT_CONVERGED);
 }
 
+/* The solve runs in a scale of its own; "converged" is about what the caller gets back. */
+static void beyond_the_range(void **state) {
+  double x[2] = {0, 0};
+  const double small[] = {1e-200, 0, 0, 1e-200}, large[] = {1e150, 0, 0, 1e150}, one[] = {1, 0, 0, 1};
+  const double large_b[] = {1e200, 1e200}, small_b[] = {1e-200, 1e-200}, largest[] = {1.7e308, 1.7e308}, tiny[] = {1e-300, 1e-300};
+  assert_int_equal(solve_dense(*state, 2, small, large_b).outcome, HT_NON_FINITE);          /* x = 1e400 */
+  assert_int_equal(solve_dense(*state, 2, large, small_b).outcome, HT_ATTAINABLE_ACCURACY); /* x = 1e-350 */
+  ht_matrix *identity = from_dense(*state, 2, one);
+  assert_int_equal(solve(*state, identity, largest, x, NULL, NULL).outcome, HT_CONVERGED); /* ||b|| overflows */
+  assert_true(x[0] == 1.7e308 && x[1] == 1.7e308);
+  x[0] = x[1] = 1e300; /* x0 and the tolerance overflow in the scale of b */
+  ht_report r = solve(*state, identity, tiny, x, "atol", "1e10");
+  assert_int_equal(r.outcome, HT_NON_FINITE);
+  assert_non_null(strstr(r.detail, "entry 1 of x0"));
+  assert_true(x[0] == 1e300);
+  ht_matrix_destroy(identity);
+}
+
+/* A sum that underflows is no sign of a singular matrix. */
+static void underflow_is_not_singular(void **state) {
+  const double tiny[] = {2e-295, 0, 0, 3e-295}, tiny_b[] = {1e-295, 1e-295}, a[] = {3, 1, 0, 1, 3, 1, 0, 1, 3}, b[] = {0.1, 0.2, 0.7};
+  double x[3] = {0, 0, 0};
+  ht_matrix *m = from_dense(*state, 2, tiny);
+  assert_int_equal(solve(*state, m, tiny_b, x, "precond", "none").outcome, HT_NON_FINITE);
+  ht_matrix_destroy(m);
+  m = from_dense(*state, 3, a);
+  x[0] = x[1] = 0;
+  ht_outcome outcome = solve(*state, m, b, x, "rtol", "0").outcome;
+  assert_true(outcome == HT_ATTAINABLE_ACCURACY || outcome == HT_CONVERGED);
+  assert_true(true_residual(m, x, b) < 1e-14);
+  ht_matrix_destroy(m);
+}
+
+static int apply_tiny(void *user, int64_t n, const double *x, double *y) {
+  (void)user;
+  for (int64_t i = 0; i < n; i++) y[i] = (double)(2 + i) * 1e-298 * x[i];
+  return 0;
+}
+
+/* Ritz values at the end of the range. */
+static void tiny_operator(void **state) {
+  ht_solver *solver;
+  ht_report r;
+  double b[] = {1, 1, 1, 1}, x[4] = {0};
+  OK(ht_solver_create(*state, NULL, &solver));
+  OK(ht_solver_set_operator(solver, 4, apply_tiny, NULL, NULL));
+  OK(ht_solver_solve(solver, 1, b, x, &r));
+  assert_int_equal(r.outcome, HT_CONVERGED);
+  assert_true(r.eigenvalue_min > 1e-298 && r.eigenvalue_max < 1e-297);
+  ht_solver_destroy(solver);
+}
+
+static void columns_that_differ(void **state) {
+  const double a[] = {4, 1, 1, 3}, b[] = {NAN, 1, 0, 0, 1, 2};
+  double x[6] = {0};
+  ht_solver *solver;
+  ht_report r;
+  ht_matrix *m = from_dense(*state, 2, a);
+  OK(ht_solver_create(*state, NULL, &solver));
+  OK(ht_solver_set_matrix(solver, m));
+  OK(ht_solver_solve(solver, 3, b, x, &r));
+  assert_int_equal(r.outcome, HT_NON_FINITE);
+  assert_true(isnan(r.residual_true)); /* of the first column it is not known */
+  assert_true(r.iterations == ht_solver_column_report(solver, 2)->iterations && r.iterations > 0);
+  assert_true(r.bytes_vectors > 0);
+  assert_int_equal(ht_solver_column_report(solver, 1)->outcome, HT_CONVERGED);
+  assert_int_equal(ht_solver_column_report(solver, 2)->outcome, HT_CONVERGED);
+  OK(ht_solver_solve(solver, 1, b + 4, x, &r));
+  assert_null(ht_solver_column_report(solver, 2));
+  ht_solver_destroy(solver);
+  ht_matrix_destroy(m);
+}
+
 static void limits(void **state) {
   ht_matrix *a = make(*state, "stencil2d", "size", "60", NULL, NULL);
   int64_t n = ht_matrix_rows(a);
@@ -216,10 +289,14 @@ static void interrupted(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_by_one),       cmocka_unit_test(indefinite),     cmocka_unit_test(not_symmetric),
-      cmocka_unit_test(nearly_symmetric), cmocka_unit_test(zero_row),       cmocka_unit_test(neumann),
-      cmocka_unit_test(non_finite_input), cmocka_unit_test(extreme_values), cmocka_unit_test(limits),
-      cmocka_unit_test(paper_stopping),   cmocka_unit_test(interrupted),
+      cmocka_unit_test(one_by_one),       cmocka_unit_test(indefinite),
+      cmocka_unit_test(not_symmetric),    cmocka_unit_test(nearly_symmetric),
+      cmocka_unit_test(zero_row),         cmocka_unit_test(neumann),
+      cmocka_unit_test(non_finite_input), cmocka_unit_test(extreme_values),
+      cmocka_unit_test(beyond_the_range), cmocka_unit_test(underflow_is_not_singular),
+      cmocka_unit_test(tiny_operator),    cmocka_unit_test(columns_that_differ),
+      cmocka_unit_test(limits),           cmocka_unit_test(paper_stopping),
+      cmocka_unit_test(interrupted),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
