@@ -5,7 +5,9 @@
 enum { STREAM_CELL = 1 };
 
 /* A lattice point as one counter. */
-static uint64_t lattice_counter(const int64_t at[3]) { return (uint64_t)at[0] + ht_random_mix((uint64_t)at[1] + ht_random_mix((uint64_t)at[2])); }
+static uint64_t lattice_counter(const int64_t at[3]) {
+  return (uint64_t)at[0] + ht_random_mix((uint64_t)at[1] + ht_random_mix((uint64_t)at[2]));
+}
 
 /* Between lattice points the normal values are interpolated linearly and divided by the 2-norm of the weights, which keeps
  * the standard deviation 1 everywhere. */
