@@ -75,6 +75,12 @@ void ht_context_set_log(ht_context *ctx, ht_log_fn fn, void *user, ht_log_level 
   ctx->log_level = level;
 }
 
+/* Texts quote files and names, which may hold any byte; a sentence stays one line. */
+static void keep_one_line(char *text) {
+  for (; *text; text++)
+    if ((unsigned char)*text < 0x20 || *text == 0x7f) *text = '?';
+}
+
 void ht_log(ht_context *ctx, ht_log_level level, const char *format, ...) {
   if (!ctx->log || level > ctx->log_level) return;
   char message[HT_ERROR_TEXT];
@@ -82,6 +88,7 @@ void ht_log(ht_context *ctx, ht_log_level level, const char *format, ...) {
   va_start(args, format);
   vsnprintf(message, sizeof message, format, args);
   va_end(args);
+  keep_one_line(message);
   ctx->log(ctx->log_user, level, message);
 }
 
@@ -117,5 +124,6 @@ ht_status ht_fail(ht_context *ctx, ht_status status, const char *function, const
   va_start(args, format);
   vsnprintf(ctx->error, sizeof ctx->error, format, args);
   va_end(args);
+  keep_one_line(ctx->error);
   return ht_trace(ctx, status, function, file, line);
 }

@@ -48,6 +48,20 @@ static void the_log_takes_its_level_and_above(void **state) {
   ht_context_destroy(ctx);
 }
 
+/* Sentences quote files, which may hold any byte. */
+static void a_sentence_stays_one_line(void **state) {
+  (void)state;
+  ht_context *ctx;
+  record r = {0};
+  assert_int_equal(ht_context_create(&ctx), HT_OK);
+  ht_fail(ctx, HT_BAD_FORMAT, __func__, __FILE__, __LINE__, "type '%s'", "a\nb\x1b");
+  assert_string_equal(ht_context_error(ctx), "type 'a?b?'");
+  ht_context_set_log(ctx, remember, &r, HT_LOG_WARNING);
+  ht_log(ctx, HT_LOG_WARNING, "%s", "a\r\nb");
+  assert_string_equal(r.message, "a??b");
+  ht_context_destroy(ctx);
+}
+
 static void a_stop_lasts_until_it_is_cleared(void **state) {
   (void)state;
   ht_context *ctx;
@@ -133,9 +147,13 @@ static void values_out_of_range_have_words_too(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_log_takes_its_level_and_above),  cmocka_unit_test(a_stop_lasts_until_it_is_cleared),
-      cmocka_unit_test(an_incomplete_allocator_is_refused), cmocka_unit_test(everything_goes_through_the_callers_allocator),
-      cmocka_unit_test(a_new_error_replaces_the_old_one),   cmocka_unit_test(values_out_of_range_have_words_too),
+      cmocka_unit_test(a_sentence_stays_one_line),
+      cmocka_unit_test(the_log_takes_its_level_and_above),
+      cmocka_unit_test(a_stop_lasts_until_it_is_cleared),
+      cmocka_unit_test(an_incomplete_allocator_is_refused),
+      cmocka_unit_test(everything_goes_through_the_callers_allocator),
+      cmocka_unit_test(a_new_error_replaces_the_old_one),
+      cmocka_unit_test(values_out_of_range_have_words_too),
   };
   return cmocka_run_group_tests_name("context", tests, NULL, NULL);
 }
