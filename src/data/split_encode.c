@@ -93,45 +93,52 @@ static inline void prefetch_next(const encoder *w, int64_t node, int64_t block) 
   if (block > 1) __builtin_prefetch(w->a->columns + w->a->row_start[near * block]);
 }
 
-/* Values of one slice into their places; returns their number. Entry k of a node stands for the caller's column graph->columns[k] and the
- * solver's solver_graph->columns[k]. */
-static inline int64_t take_values(const encoder *w, const ht_place *place, int64_t node, double *to, int *lossy, const int block) {
+/* Values of one slice into their places; returns their number. Entry k of a node stands for the caller's column
+ * graph->columns[k] and the solver's solver_graph->columns[k]. */
+static inline int64_t take_values(const encoder *w, const ht_place *place, double *to, int *lossy, const int block) {
   const ht_csr_view *a = w->a;
+  const int16_t *exponent = w->exponent + place->node * block;
   int64_t nonzeros = 0;
-  for (int l = 0; l < HT_LANES && node + l < w->graph->nodes; l++) {
-    int64_t old = ht_old_node(w->s->base.node_order, node + l);
-    prefetch_next(w, node + l, block);
+  int bad = 0;
+  for (int l = 0; l < HT_LANES && place->node + l < w->graph->nodes; l++) {
+    int64_t old = ht_old_node(w->s->base.node_order, place->node + l);
+    const int32_t *group = place->now->group + place->now->begin[l], *column = place->now->column + place->now->begin[l];
+    const int32_t *old_column = w->graph->columns + w->graph->start[old];
+    prefetch_next(w, place->node + l, block);
     for (int64_t i = 0; i < block; i++) {
-      int64_t row = old * block + i, end = a->row_start[row + 1];
-      int exponent = w->exponent[(node + l) * block + i];
-      const int32_t *group = place->group + place->begin[l], *old_column = w->graph->columns + w->graph->start[old];
-      const int32_t *column = place->column + place->begin[l];
-      for (int64_t k = a->row_start[row], p = 0, j = 0; k < end; k++, p += block == 1) {
+      int64_t row = old * block + i, end = a->row_start[row + 1] - a->row_start[row];
+      int own_exponent = exponent[l * block + i];
+      const double *values = a->values + a->row_start[row];
+      const int32_t *columns = a->columns + a->row_start[row];
+      for (int64_t k = 0, p = 0, j = 0; k < end; k++, p += block == 1) {
         if (block > 1) {
-          while (old_column[p] * block + block <= a->columns[k]) p++;
-          j = a->columns[k] - old_column[p] * block;
+          while (old_column[p] * block + block <= columns[k]) p++;
+          j = columns[k] - old_column[p] * block;
         }
         if (group[p] < 0) continue;
         nonzeros++;
         to[((group[p] * block + i) * block + j) * HT_LANES + l] =
-            scale_down(a->values[k], exponent + w->exponent[(int64_t)column[p] * block + j], lossy);
+            scale_down(values[k], own_exponent + exponent[(int64_t)column[p] * block + j], &bad);
       }
     }
   }
+  *lossy |= bad;
   return nonzeros;
 }
 
 /* A lane without an entry reads what another lane reads. */
-static void write_index(const ht_place *place, int32_t window, uint16_t *index) {
-  for (int k = 0; k < place->runs; k++) *index++ = (uint16_t)(place->run_base[k] - window);
+static void write_index(const ht_place *place, int64_t window, uint16_t *index) {
+  const ht_placement *p = place->now;
+  int64_t base = place->node - window;
+  for (int k = 0; k < p->runs; k++) *index++ = (uint16_t)(base + p->run_column[k]);
   int filled = 0;
-  for (int l = 0; l < HT_LANES && place->gathers > 0; l++)
-    for (int64_t e = place->begin[l]; e < place->begin[l + 1]; e++) {
-      if (place->group[e] < place->runs) continue;
-      uint16_t column = (uint16_t)(place->column[e] - window);
+  for (int l = 0; l < HT_LANES && p->gathers > 0; l++)
+    for (int64_t e = p->begin[l]; e < p->begin[l + 1]; e++) {
+      if (p->group[e] < p->runs) continue;
+      uint16_t column = (uint16_t)(base + p->column[e]);
       if (!filled)
-        for (; filled < place->gathers * HT_LANES; filled++) index[filled] = column;
-      index[(place->group[e] - place->runs) * HT_LANES + l] = column;
+        for (; filled < p->gathers * HT_LANES; filled++) index[filled] = column;
+      index[(p->group[e] - p->runs) * HT_LANES + l] = column;
     }
 }
 
@@ -142,16 +149,16 @@ static int64_t fill_slice(const encoder *w, const ht_tile *t, const ht_place_fra
   ht_place *place = &my->place;
   ht_place_slice(place, frame, node);
   ht_place_mark(place, (int)block, my->seen);
-  write_index(place, (int32_t)t->window, w->s->index + index);
-  int64_t groups = place->runs + place->gathers;
+  write_index(place, t->window, w->s->index + index);
+  int64_t runs = place->now->runs, groups = runs + place->now->gathers;
   memset(my->value, 0, (size_t)(groups * block * block * HT_LANES) * sizeof *my->value);
   for (int64_t g = 0; g < groups; g++) {
-    group[g] = (ht_group){.node = (int32_t)node, .gather = g >= place->runs, .index = index};
-    index += g < place->runs ? 1 : HT_LANES;
+    group[g] = (ht_group){.node = (int32_t)node, .gather = g >= runs, .index = index};
+    index += g < runs ? 1 : HT_LANES;
   }
-  if (block == 1) return take_values(w, place, node, my->value, lossy, 1);
-  if (block == 2) return take_values(w, place, node, my->value, lossy, 2);
-  return take_values(w, place, node, my->value, lossy, 3);
+  if (block == 1) return take_values(w, place, my->value, lossy, 1);
+  if (block == 2) return take_values(w, place, my->value, lossy, 2);
+  return take_values(w, place, my->value, lossy, 3);
 }
 
 /* All slices in the tile's encoding; returns 0 as soon as one does not fit it. */
@@ -162,7 +169,6 @@ static int try_encoding(const encoder *w, int64_t tile, scratch *my, int *lossy)
   ht_bits_seen seen = {0, 0};
   int64_t group = 0, index = t->index, most = t[1].exception - t->exception, nonzeros = 0;
   t->exceptions = 0;
-  my->place.node = -1; /* placed as when the tile was counted */
   for (int64_t k = 0; k < t->slices; k++) {
     const ht_slice *slice = &s->slice[t->slice + k];
     int64_t groups = slice->runs + slice->gathers;

@@ -11,9 +11,10 @@ static void add_tile(const ht_place_frame *frame, int64_t node, int64_t nodes, h
   int64_t bytes_values = 8 * (int64_t)block * block * HT_LANES + 1;
   for (int64_t i = node; i < node + nodes; i += HT_LANES) {
     ht_place_slice(place, frame, i);
-    cost->bytes += (double)(place->runs * (bytes_values + 2) + place->gathers * (bytes_values + 2 * HT_LANES));
-    for (int64_t e = 0; e < place->begin[HT_LANES]; e++) {
-      int64_t line = (int64_t)place->column[e] * block / LINE;
+    const ht_placement *p = place->now;
+    cost->bytes += (double)(p->runs * (bytes_values + 2) + p->gathers * (bytes_values + 2 * HT_LANES));
+    for (int64_t e = 0; e < p->begin[HT_LANES]; e++) {
+      int64_t line = (i + p->column[e]) * block / LINE;
       lines[line / 64] |= 1ull << (line % 64);
     }
   }

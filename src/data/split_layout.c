@@ -130,14 +130,13 @@ done:
 static void count_tile(const ht_split_owner *s, const ht_node_graph *graph, int64_t tile, ht_place *place, uint64_t *seen) {
   ht_tile *t = &s->tile[tile];
   ht_place_frame frame = ht_split_frame(s, graph, tile);
-  place->node = -1; /* what follows depends on the tile alone */
   for (int64_t k = 0; k < t->slices; k++) {
     ht_place_slice(place, &frame, t->row / graph->block + k * HT_LANES);
     ht_place_mark(place, graph->block, seen);
-    s->slice[t->slice + k] = (ht_slice){(uint16_t)place->runs, (uint16_t)place->gathers};
-    t->groups += place->runs + place->gathers;
-    t->nonzeros += place->entries * graph->block * graph->block; /* of whole nodes, until the values are seen */
-    t->index += place->runs + HT_LANES * place->gathers;         /* a length until the tiles are summed */
+    s->slice[t->slice + k] = (ht_slice){(uint16_t)place->now->runs, (uint16_t)place->now->gathers};
+    t->groups += place->now->runs + place->now->gathers;
+    t->nonzeros += place->now->entries * graph->block * graph->block; /* of whole nodes, until the values are seen */
+    t->index += place->now->runs + HT_LANES * place->now->gathers;    /* a length until the tiles are summed */
   }
   t->touches = ht_place_list_marks(seen, t->window * graph->block, ht_split_reach(&s->base.view, &s->range[tile]), NULL);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Bytes of a group with index and exponent; a gather group also pays for its scattered loads, about 10 bytes' worth of time. */
-enum { RUN_COST = 67, GATHER_COST = 81 + 10 };
+enum { RUN_COST = 67, GATHER_COST = 81 + 10, MOST_KEPT = 1024 /* entries of a pattern worth keeping */ };
 
 int64_t ht_place_capacity(const ht_node_graph *graph) {
   int64_t longest = 0, sum = 0;
@@ -20,124 +20,158 @@ int64_t ht_place_capacity(const ht_node_graph *graph) {
   return longest * HT_LANES < sum ? longest * HT_LANES : sum;
 }
 
+static int32_t *give(ht_placement *p, int64_t capacity, int32_t *memory) {
+  p->column = memory;
+  p->group = memory + capacity;
+  p->run_column = memory + 2 * capacity;
+  return memory + 3 * capacity;
+}
+
 ht_status ht_place_create(ht_context *ctx, int64_t capacity, ht_place *place) {
+  int64_t kept = capacity < MOST_KEPT ? capacity : MOST_KEPT;
   memset(place, 0, sizeof *place);
-  place->capacity = capacity;
-  place->node = -1;
-  place->slot_capacity = 64;
-  while (place->slot_capacity < 2 * capacity) place->slot_capacity *= 2;
-  HT_TRY(ctx, ht_allocate(ctx, capacity, sizeof *place->column, &place->column));
-  HT_TRY(ctx, ht_allocate(ctx, capacity, sizeof *place->previous, &place->previous));
-  HT_TRY(ctx, ht_allocate(ctx, capacity, sizeof *place->group, &place->group));
+  place->slots = 64;
+  while (place->slots < 2 * capacity) place->slots *= 2;
+  HT_TRY(ctx, ht_allocate(ctx, 3 * (capacity + HT_PLACE_KEPT * kept), sizeof *place->memory, &place->memory));
   HT_TRY(ctx, ht_allocate(ctx, capacity, sizeof *place->offset, &place->offset));
   HT_TRY(ctx, ht_allocate(ctx, capacity, sizeof *place->candidate, &place->candidate));
-  HT_TRY(ctx, ht_allocate(ctx, capacity, sizeof *place->run_base, &place->run_base));
-  HT_TRY(ctx, ht_allocate_zeroed(ctx, place->slot_capacity, sizeof *place->slot, &place->slot));
+  HT_TRY(ctx, ht_allocate_zeroed(ctx, place->slots, sizeof *place->slot, &place->slot));
+  int32_t *next = give(&place->own, capacity, place->memory);
+  for (int k = 0; k < HT_PLACE_KEPT; k++) next = give(&place->kept[k], kept, next);
   return HT_OK;
 }
 
 void ht_place_release(ht_context *ctx, ht_place *place) {
-  ht_release(ctx, place->column);
-  ht_release(ctx, place->previous);
-  ht_release(ctx, place->group);
+  ht_release(ctx, place->memory);
   ht_release(ctx, place->offset);
   ht_release(ctx, place->candidate);
-  ht_release(ctx, place->run_base);
   ht_release(ctx, place->slot);
 }
 
-/* Entries of the eight nodes, columns in solver order. Returns whether the lanes have as many as those of the slice before. */
-static int collect(ht_place *p, const ht_place_frame *f, int64_t node) {
+/* ---- the entries, and whether they were placed before ---- */
+
+/* Entries of the eight nodes. */
+static void collect(ht_placement *p, const ht_place_frame *f, int64_t node) {
   int64_t to = 0;
-  int alike = 1;
-  int32_t *column = p->previous;
-  p->previous = p->column;
-  p->column = column;
+  int32_t first = (int32_t)node;
   for (int l = 0; l < HT_LANES; l++) {
-    alike &= p->begin[l] == to;
     p->begin[l] = to;
     if (node + l >= f->graph->nodes) continue;
     int64_t old = ht_old_node(f->order, node + l), begin = f->graph->start[old], length = f->graph->start[old + 1] - begin;
     const int32_t *columns = f->graph->columns + begin;
-    for (int64_t k = 0; k < length; k++) column[to + k] = f->inverse ? f->inverse[columns[k]] : columns[k];
+    if (f->inverse)
+      for (int64_t k = 0; k < length; k++) p->column[to + k] = f->inverse[columns[k]] - first;
+    else
+      for (int64_t k = 0; k < length; k++) p->column[to + k] = columns[k] - first;
     to += length;
   }
-  alike &= p->begin[HT_LANES] == to;
   p->begin[HT_LANES] = to;
-  return alike;
 }
 
-/* The slice is the one before moved by HT_LANES nodes, as in most of a stencil: so is its placement. */
-static int place_alike(ht_place *p, const ht_place_frame *f, int64_t node) {
-  int32_t different = 0;
-  if (p->node != node - HT_LANES || !f->whole) return 0;
-  for (int64_t e = 0; e < p->begin[HT_LANES]; e++) different |= p->column[e] - p->previous[e] - HT_LANES;
-  for (int k = 0; k < p->runs; k++) different |= p->run_base[k] + 2 * HT_LANES > f->padded_nodes;
-  if (different) return 0;
-  for (int k = 0; k < p->runs; k++) p->run_base[k] += HT_LANES;
-  return 1;
+/* Far from both ends of the vector no run can leave it: the placement depends on the pattern alone. */
+static int is_inside(const ht_placement *p, const ht_place_frame *f, int64_t node) {
+  int32_t low = 0, high = 0;
+  for (int64_t e = 0; e < p->begin[HT_LANES]; e++) {
+    low = p->column[e] < low ? p->column[e] : low;
+    high = p->column[e] > high ? p->column[e] : high;
+  }
+  return node + low >= HT_LANES && node + high + HT_LANES < f->padded_nodes;
+}
+
+/* Where a placement of this pattern is kept: by some of its entries. */
+static uint32_t kept_at(const ht_placement *p) {
+  int64_t entries = p->begin[HT_LANES];
+  uint32_t key = (uint32_t)entries * 2654435769u;
+  for (int k = 0; k < 4; k++) key = (key ^ (uint32_t)p->column[(entries - 1) * k / 3]) * 2246822519u;
+  return key >> 16 & (HT_PLACE_KEPT - 1);
+}
+
+static int same_pattern(const ht_placement *a, const ht_placement *b) {
+  return !memcmp(a->begin, b->begin, sizeof a->begin) && !memcmp(a->column, b->column, (size_t)a->begin[HT_LANES] * sizeof *a->column);
+}
+
+static void keep(const ht_placement *from, ht_placement *to) {
+  memcpy(to->begin, from->begin, sizeof to->begin);
+  to->entries = from->entries;
+  to->runs = from->runs;
+  to->gathers = from->gathers;
+  memcpy(to->column, from->column, (size_t)from->begin[HT_LANES] * sizeof *to->column);
+  memcpy(to->group, from->group, (size_t)from->begin[HT_LANES] * sizeof *to->group);
+  memcpy(to->run_column, from->run_column, (size_t)from->runs * sizeof *to->run_column);
 }
 
 /* ---- offsets of a slice: each with the lanes that have it ---- */
 
-static uint32_t find_slot(ht_place *p, int32_t offset, uint32_t mask) {
+/* The columns that count, from the slice's first node. */
+typedef struct range {
+  int64_t low, high;
+} range;
+
+static uint32_t find_slot(const ht_place *s, int32_t offset, uint32_t mask) {
   uint32_t h = ((uint32_t)offset * 2654435769u) >> 7 & mask;
-  while (p->slot[h].stamp == p->stamp && p->offset[p->slot[h].offset].base != offset) h = (h + 1) & mask;
+  while (s->slot[h].stamp == s->stamp && s->offset[s->slot[h].offset].base != offset) h = (h + 1) & mask;
   return h;
 }
 
-static uint32_t start_table(ht_place *p) {
+static uint32_t start_table(ht_place *s) {
   uint32_t mask = 63;
-  while (mask + 1 < 2 * p->begin[HT_LANES]) mask = 2 * mask + 1;
-  if (++p->stamp == 0) {
-    memset(p->slot, 0, (size_t)p->slot_capacity * sizeof *p->slot);
-    p->stamp = 1;
+  while (mask + 1 < 2 * s->own.begin[HT_LANES]) mask = 2 * mask + 1;
+  if (++s->stamp == 0) {
+    memset(s->slot, 0, (size_t)s->slots * sizeof *s->slot);
+    s->stamp = 1;
   }
   return mask;
 }
 
 /* Rows in any order: by a hash table. Entries get the number of their offset, or -1 when they are of another window. */
-static int64_t hash_offsets(ht_place *p, const ht_place_frame *f) {
+static int64_t hash_offsets(ht_place *s, range in) {
+  ht_placement *p = &s->own;
   int64_t found = 0;
-  uint32_t mask = start_table(p);
+  uint32_t mask = start_table(s);
   for (int l = 0; l < HT_LANES; l++)
     for (int64_t e = p->begin[l]; e < p->begin[l + 1]; e++) {
       p->group[e] = -1;
-      if (p->column[e] < f->low || p->column[e] >= f->high) continue;
+      if (p->column[e] < in.low || p->column[e] >= in.high) continue;
       int32_t base = p->column[e] - l;
-      ht_place_slot *slot = &p->slot[find_slot(p, base, mask)];
-      if (slot->stamp != p->stamp) {
-        *slot = (ht_place_slot){p->stamp, (int32_t)found};
-        p->offset[found++] = (ht_place_offset){.base = base};
+      ht_place_slot *slot = &s->slot[find_slot(s, base, mask)];
+      if (slot->stamp != s->stamp) {
+        *slot = (ht_place_slot){s->stamp, (int32_t)found};
+        s->offset[found++] = (ht_place_offset){.base = base};
       }
-      p->offset[slot->offset].lanes |= (uint8_t)(1u << l);
+      s->offset[slot->offset].lanes |= (uint8_t)(1u << l);
+      s->offset[slot->offset].count++;
       p->group[e] = slot->offset;
     }
   return found;
 }
 
+/* Offset of a lane's entry, or INT32_MAX past the last that counts. */
+static inline int32_t head_of(const ht_placement *p, int l, int64_t e, range in) {
+  return e < p->begin[l + 1] && p->column[e] < in.high ? p->column[e] - l : INT32_MAX;
+}
+
 /* Ascending rows: by merging the lanes, which is quicker the more offsets they share. */
-static int64_t merge_offsets(ht_place *p, const ht_place_frame *f) {
+static int64_t merge_offsets(ht_place *s, range in) {
+  ht_placement *p = &s->own;
   int64_t found = 0, at[HT_LANES];
-  int32_t head[HT_LANES]; /* offset of the lane's next entry */
+  int32_t head[HT_LANES];
   for (int l = 0; l < HT_LANES; l++) {
-    at[l] = p->begin[l];
-    for (; at[l] < p->begin[l + 1] && p->column[at[l]] < f->low; at[l]++) p->group[at[l]] = -1;
-    head[l] = at[l] < p->begin[l + 1] && p->column[at[l]] < f->high ? p->column[at[l]] - l : INT32_MAX;
+    for (at[l] = p->begin[l]; at[l] < p->begin[l + 1] && p->column[at[l]] < in.low; at[l]++) p->group[at[l]] = -1;
+    head[l] = head_of(p, l, at[l], in);
   }
-  for (;;) {
+  for (;; found++) {
     int32_t base = head[0];
     for (int l = 1; l < HT_LANES; l++) base = head[l] < base ? head[l] : base;
     if (base == INT32_MAX) break;
-    ht_place_offset *offset = &p->offset[found];
+    ht_place_offset *offset = &s->offset[found];
     *offset = (ht_place_offset){.base = base};
     for (int l = 0; l < HT_LANES; l++) {
       if (head[l] != base) continue;
       offset->lanes |= (uint8_t)(1u << l);
+      offset->count++;
       p->group[at[l]++] = (int32_t)found;
-      head[l] = at[l] < p->begin[l + 1] && p->column[at[l]] < f->high ? p->column[at[l]] - l : INT32_MAX;
+      head[l] = head_of(p, l, at[l], in);
     }
-    found++;
   }
   for (int l = 0; l < HT_LANES; l++)
     for (; at[l] < p->begin[l + 1]; at[l]++) p->group[at[l]] = -1;
@@ -148,83 +182,90 @@ static int64_t merge_offsets(ht_place *p, const ht_place_frame *f) {
 
 static int32_t largest(const int32_t *left) {
   int32_t most = 0;
-  for (int l = 0; l < HT_LANES; l++)
-    if (left[l] > most) most = left[l];
+  for (int l = 0; l < HT_LANES; l++) most = left[l] > most ? left[l] : most;
   return most;
 }
 
-static void count_lanes(ht_place *p, int64_t found, int32_t *left) {
-  p->entries = 0;
-  for (int l = 0; l < HT_LANES; l++) left[l] = 0;
-  for (int64_t k = 0; k < found; k++) {
-    for (int l = 0; l < HT_LANES; l++) left[l] += p->offset[k].lanes >> l & 1;
-    p->offset[k].run = -1;
-    p->entries += __builtin_popcount(p->offset[k].lanes);
+static void count_lanes(ht_place *s, int64_t found, int32_t *left) {
+  s->own.entries = 0;
+  for (int l = 0; l < HT_LANES; l++) {
+    left[l] = 0;
+    for (int64_t e = s->own.begin[l]; e < s->own.begin[l + 1]; e++) left[l] += s->own.group[e] >= 0;
+    s->own.entries += left[l];
   }
+  for (int64_t k = 0; k < found; k++) s->offset[k].run = -1;
 }
 
-/* Offsets that may be runs, those of most lanes first, into candidate[]. Offsets of few lanes are worth trying only where the
- * lanes differ much in length. */
-static int64_t list_candidates(ht_place *p, const ht_place_frame *f, int64_t found, int32_t most) {
-  int fewest = (int64_t)most * HT_LANES > 2 * p->entries ? 1 : 3;
-  int64_t of_count[HT_LANES + 2] = {0}, candidates = 0;
+/* Offsets that may be runs, those of most lanes first. Offsets of few lanes are worth trying only where the lanes differ much in
+ * length. */
+static int64_t list_candidates(ht_place *s, int64_t node, int64_t padded_nodes, int64_t found, int32_t most) {
+  int fewest = (int64_t)most * HT_LANES > 2 * s->own.entries ? 1 : 3;
+  int64_t begin[HT_LANES + 2] = {0}; /* of those with HT_LANES - k lanes */
   for (int pass = 0; pass < 2; pass++) {
     for (int64_t k = 0; k < found; k++) {
-      const ht_place_offset *o = &p->offset[k];
-      int count = __builtin_popcount(o->lanes);
-      if (count < fewest || o->base < 0 || o->base + HT_LANES > f->padded_nodes) continue;
+      const ht_place_offset *o = &s->offset[k];
+      if (o->count < fewest || node + o->base < 0 || node + o->base + HT_LANES > padded_nodes) continue;
       if (pass == 0)
-        of_count[HT_LANES - count + 1]++;
+        begin[HT_LANES - o->count + 1]++;
       else
-        p->candidate[of_count[HT_LANES - count]++] = (int32_t)k;
+        s->candidate[begin[HT_LANES - o->count]++] = (int32_t)k;
     }
-    for (int c = 0; pass == 0 && c <= HT_LANES; c++) of_count[c + 1] += of_count[c];
-    if (pass == 0) candidates = of_count[HT_LANES];
+    for (int k = 0; pass == 0 && k <= HT_LANES; k++) begin[k + 1] += begin[k];
   }
-  return candidates;
+  return begin[HT_LANES - 1]; /* the second pass has moved each to its end */
 }
 
-static void choose_runs(ht_place *p, const ht_place_frame *f, int64_t found) {
+static void choose_runs(ht_place *s, int64_t node, int64_t padded_nodes, int64_t found) {
+  ht_placement *p = &s->own;
   int32_t left[HT_LANES];
-  count_lanes(p, found, left);
-  int64_t candidates = list_candidates(p, f, found, largest(left)), best = 0, least = (int64_t)largest(left) * GATHER_COST;
+  count_lanes(s, found, left);
+  int64_t candidates = list_candidates(s, node, padded_nodes, found, largest(left)), best = 0, least = (int64_t)largest(left) * GATHER_COST;
   for (int64_t k = 0; k < candidates && k < UINT16_MAX; k++) {
-    for (int l = 0; l < HT_LANES; l++) left[l] -= p->offset[p->candidate[k]].lanes >> l & 1;
+    for (int l = 0; l < HT_LANES; l++) left[l] -= s->offset[s->candidate[k]].lanes >> l & 1;
     int64_t cost = (k + 1) * RUN_COST + (int64_t)largest(left) * GATHER_COST;
     if (cost <= least) {
       least = cost;
       best = k + 1;
     }
   }
-  for (int64_t k = 0; k < best; k++) p->offset[p->candidate[k]].run = 0;
+  for (int64_t k = 0; k < best; k++) s->offset[s->candidate[k]].run = 0;
   p->runs = 0;
   for (int64_t k = 0; k < found; k++) {
-    if (p->offset[k].run < 0) continue;
-    p->offset[k].run = p->runs;
-    p->run_base[p->runs++] = p->offset[k].base;
+    if (s->offset[k].run < 0) continue;
+    s->offset[k].run = p->runs;
+    p->run_column[p->runs++] = s->offset[k].base;
   }
 }
 
-static void number_groups(ht_place *p) {
+static void number_groups(ht_place *s) {
+  ht_placement *p = &s->own;
   p->gathers = 0;
   for (int l = 0; l < HT_LANES; l++) {
     int32_t rank = 0;
     for (int64_t e = p->begin[l]; e < p->begin[l + 1]; e++) {
       if (p->group[e] < 0) continue;
-      int32_t run = p->offset[p->group[e]].run;
+      int32_t run = s->offset[p->group[e]].run;
       p->group[e] = run >= 0 ? run : p->runs + rank++;
     }
     if (rank > p->gathers) p->gathers = rank;
   }
 }
 
-void ht_place_slice(ht_place *p, const ht_place_frame *f, int64_t node) {
-  int alike = collect(p, f, node) && place_alike(p, f, node);
-  p->node = f->whole ? node : -1;
-  if (alike) return;
-  int ascending = !f->inverse && !f->graph->permuted;
-  choose_runs(p, f, ascending ? merge_offsets(p, f) : hash_offsets(p, f));
-  number_groups(p);
+void ht_place_slice(ht_place *s, const ht_place_frame *f, int64_t node) {
+  collect(&s->own, f, node);
+  s->node = node;
+  int64_t entries = s->own.begin[HT_LANES];
+  ht_placement *kept = NULL;
+  if (f->whole && entries > 0 && entries <= MOST_KEPT && is_inside(&s->own, f, node)) {
+    kept = &s->kept[kept_at(&s->own)];
+    s->now = kept;
+    if (same_pattern(kept, &s->own)) return;
+  }
+  range in = {f->low - node, f->high - node};
+  choose_runs(s, node, f->padded_nodes, f->inverse || f->graph->permuted ? hash_offsets(s, in) : merge_offsets(s, in));
+  number_groups(s);
+  s->now = &s->own;
+  if (kept) keep(&s->own, kept);
 }
 
 static void mark(uint64_t *seen, int64_t unknown) {
@@ -233,15 +274,16 @@ static void mark(uint64_t *seen, int64_t unknown) {
 }
 
 /* Runs whole: a lane without an entry reads x as well. */
-void ht_place_mark(const ht_place *p, int block, uint64_t *seen) {
+void ht_place_mark(const ht_place *place, int block, uint64_t *seen) {
+  const ht_placement *p = place->now;
   for (int k = 0; k < p->runs; k++) {
-    mark(seen, (int64_t)p->run_base[k] * block);
-    mark(seen, (int64_t)(p->run_base[k] + HT_LANES) * block - 1);
+    mark(seen, (place->node + p->run_column[k]) * block);
+    mark(seen, (place->node + p->run_column[k] + HT_LANES) * block - 1);
   }
   for (int64_t e = 0; p->gathers > 0 && e < p->begin[HT_LANES]; e++) {
     if (p->group[e] < p->runs) continue;
-    mark(seen, (int64_t)p->column[e] * block);
-    mark(seen, (int64_t)p->column[e] * block + block - 1);
+    mark(seen, (place->node + p->column[e]) * block);
+    mark(seen, (place->node + p->column[e]) * block + block - 1);
   }
 }
 

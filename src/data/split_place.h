@@ -9,9 +9,9 @@ enum { HT_WINDOW = 65536 - HT_LANES };
 
 /* A diagonal of the slice. */
 typedef struct ht_place_offset {
-  int32_t base;  /* column of lane 0, may be negative */
-  int32_t run;   /* its group, or -1 */
-  uint8_t lanes; /* bit l: lane l has an entry on it */
+  int32_t base;         /* column of lane 0, from the slice's first node */
+  int32_t run;          /* its group, or -1 */
+  uint8_t lanes, count; /* bit l: lane l has an entry on it; how many have */
 } ht_place_offset;
 
 /* Of the hash table: the number of an offset, where the stamp is the slice's. */
@@ -20,20 +20,30 @@ typedef struct ht_place_slot {
   int32_t offset;
 } ht_place_slot;
 
-/* Scratch of one thread, and the placement of the slice last given to ht_place_slice. */
+/* A placement: lane l's entries are begin[l] and on, entry k of its node at begin[l] + k. Columns count from the first node. */
+typedef struct ht_placement {
+  int64_t begin[HT_LANES + 1];
+  int64_t entries; /* placed */
+  int32_t runs, gathers;
+  int32_t *column;     /* of an entry, in solver order */
+  int32_t *group;      /* where the entry goes, -1 for one of another window */
+  int32_t *run_column; /* of lane 0, for each run */
+} ht_placement;
+
+enum { HT_PLACE_KEPT = 16 };
+
+/* Scratch of one thread. */
 typedef struct ht_place {
-  int64_t capacity, slot_capacity; /* entries a slice may have; slots, a power of two */
-  int64_t begin[HT_LANES + 1];     /* lane l's entries in the arrays below; entry k of the node is begin[l] + k */
-  int32_t *column, *previous;      /* in solver order; of the slice before */
-  int32_t *group;                  /* where the entry goes, -1 for one of another window */
+  const ht_placement *now;          /* of the slice last given to ht_place_slice */
+  int64_t node;                     /* its first node */
+  ht_placement own;                 /* found anew */
+  ht_placement kept[HT_PLACE_KEPT]; /* found before: a mesh has few patterns that come again and again */
+  int32_t *memory;                  /* of the placements */
   ht_place_offset *offset;
   int32_t *candidate; /* offsets that may become runs */
   ht_place_slot *slot;
+  int64_t slots; /* a power of two */
   uint32_t stamp;
-  int runs, gathers;
-  int32_t *run_base; /* column of lane 0 of each run */
-  int64_t entries;   /* placed */
-  int64_t node;      /* the slice, and whether the next one may be placed alike: -1 when not */
 } ht_place;
 
 ht_status ht_place_create(ht_context *ctx, int64_t capacity, ht_place *place);

@@ -8,44 +8,53 @@
 
 enum { MOST_EXPONENT = 255 };
 
+/* Eight lanes, in whatever registers the processor has. */
+typedef double v8 __attribute__((vector_size(64)));
+typedef int64_t i8 __attribute__((vector_size(64)));
+typedef int32_t s8 __attribute__((vector_size(32)));
+typedef int16_t h8 __attribute__((vector_size(16)));
+
 static inline double power_of_two(int e) { return ht_from_bits64((uint64_t)(1023 + e) << 52); }
 
 /* ---- FIXED ---- */
 
 /* Exponent that brings the group's largest magnitude below 1 - 2^-15, so that no head overflows; -1 when it is above that. */
-static int group_exponent(const double *v, int count) {
-  uint64_t most = 0;
-  for (int k = 0; k < count; k++) {
-    uint64_t magnitude = ht_bits64(v[k]) & 0x7fffffffffffffffu;
-    if (magnitude > most) most = magnitude;
-  }
+static inline int group_exponent(const double *v, int count) {
+  double most = 0;
+  for (int k = 0; k < count; k++) most = fabs(v[k]) > most ? fabs(v[k]) : most;
   if (most == 0) return 0;
-  int e = 1022 - (int)(most >> 52);                      /* |v| 2^e is in [1/2, 1); 1023 and up for subnormal numbers */
-  if ((most & 0xfffffffffffffu) > 0xfffc000000000u) e--; /* above 1 - 2^-15 */
+  uint64_t bits = ht_bits64(most);
+  int e = 1022 - (int)(bits >> 52);                      /* |v| 2^e is in [1/2, 1); 1023 and up for subnormal numbers */
+  if ((bits & 0xfffffffffffffu) > 0xfffc000000000u) e--; /* above 1 - 2^-15 */
   return e < 0 ? -1 : e > MOST_EXPONENT ? MOST_EXPONENT : e;
 }
 
-/* Three signed digits of each value. The upper two together are an integer of 32 bits, the third the rounded rest; where the
- * rest rounds up to a whole unit it becomes the most negative number instead. Returns whether a value is not exact. In doubles
- * throughout, so that compilers vectorise it: adding and subtracting 1.5 * 2^52 rounds to an integer. */
-static int encode_fixed_group(const double *v, int count, int e, int16_t *restrict head, int16_t *restrict mid, int32_t *restrict tail,
-                              ht_bits_seen *seen) {
-  const double up = power_of_two(31 + e), round = 0x1.8p52, whole = 0x1p32;
-  int32_t inexact = 0, mids = 0, tails = 0;
-  for (int k = 0; k < count; k++) {
-    double scaled = v[k] * up, upper = scaled + round - round, rest = (scaled - upper) * whole, low = rest + round - round;
-    double carry = low == 0x1p31 ? 1.0 : 0.0;
-    inexact |= low != rest;
-    int32_t high = (int32_t)(upper + carry), digits = (int32_t)(low - carry * whole), middle = (int32_t)((uint32_t)high << 16) >> 16;
-    head[k] = (int16_t)((high - middle) >> 16);
-    mid[k] = (int16_t)middle;
-    tail[k] = digits;
-    mids |= middle;
-    tails |= digits;
-  }
-  seen->mid |= mids;
-  seen->tail |= tails;
-  return inexact;
+/* What the values of a tile have shown so far, by lane. */
+typedef struct seen_lanes {
+  i8 inexact;
+  s8 mid, tail;
+} seen_lanes;
+
+/* Three signed digits of eight values. The upper two together are an integer of 32 bits, the third the rounded rest; where the
+ * rest rounds up to a whole unit it becomes the most negative number instead, and the unit is carried. Adding and subtracting
+ * 1.5 * 2^52 rounds to an integer. */
+static inline void encode_eight(const double *value, double up, int16_t *head, int16_t *mid, int32_t *tail, seen_lanes *seen) {
+  v8 v;
+  memcpy(&v, value, sizeof v);
+  const v8 round = (v8){0} + 0x1.8p52;
+  v8 scaled = v * up, upper = (scaled + round) - round, rest = (scaled - upper) * 0x1p32, low = (rest + round) - round;
+  i8 full = low == 0x1p31;
+  seen->inexact |= low != rest;
+  s8 carry = __builtin_convertvector(full, s8); /* -1 where full */
+  s8 high = __builtin_convertvector(upper, s8) - carry,
+     digits = __builtin_convertvector(low + 0x1p32 * __builtin_convertvector(full, v8), s8);
+  s8 middle = (high << 16) >> 16;
+  h8 heads = __builtin_convertvector((high - middle) >> 16, h8), mids = __builtin_convertvector(middle, h8);
+  memcpy(head, &heads, sizeof heads);
+  memcpy(mid, &mids, sizeof mids);
+  memcpy(tail, &digits, sizeof digits);
+  seen->mid |= middle;
+  seen->tail |= digits;
 }
 
 static double decode_fixed(int e, int16_t head, int16_t mid, int32_t tail) {
@@ -72,14 +81,22 @@ static int add_exceptions(ht_split_owner *s, ht_tile *t, int64_t g, const ht_gro
 static int encode_fixed(ht_split_owner *s, ht_tile *t, int64_t first, const ht_group *group, int64_t count, const double *values,
                         int64_t most, ht_bits_seen *seen) {
   int size = s->base.view.block * s->base.view.block * HT_LANES;
+  seen_lanes all = {{0}, {0}, {0}};
   for (int64_t k = 0; k < count; k++, values += size) {
     int64_t g = t->group + first + k, at = g * size;
     int e = group_exponent(values, size);
     if (e < 0) return 0;
     s->exponent[g] = (uint8_t)e;
-    if (encode_fixed_group(values, size, e, s->head + at, s->mid + at, s->tail + at, seen) &&
-        !add_exceptions(s, t, g, &group[k], values, most))
-      return 0;
+    all.inexact = (i8){0};
+    double up = power_of_two(31 + e);
+    for (int j = 0; j < size; j += HT_LANES) encode_eight(values + j, up, s->head + at + j, s->mid + at + j, s->tail + at + j, &all);
+    int64_t inexact = 0;
+    for (int l = 0; l < HT_LANES; l++) inexact |= all.inexact[l];
+    if (inexact && !add_exceptions(s, t, g, &group[k], values, most)) return 0;
+  }
+  for (int l = 0; l < HT_LANES; l++) {
+    seen->mid |= all.mid[l];
+    seen->tail |= all.tail[l];
   }
   return 1;
 }
@@ -124,18 +141,18 @@ static int encode_groups(ht_split_owner *s, ht_tile *t, int64_t first, const ht_
 
 /* What 16 and 32 bits lose of eight values. */
 typedef struct lost {
-  double at16[HT_LANES], at32[HT_LANES];
+  v8 at16, at32;
 } lost;
 
 /* The lower parts are what is lost; exceptions come on top, elsewhere. */
 static inline void lose_fixed(const ht_split_owner *s, int64_t at, int e, lost *out) {
   const double unit = power_of_two(-63 - e);
-  const int16_t *mid = s->mid + at;
-  const int32_t *tail = s->tail + at;
-  for (int l = 0; l < HT_LANES; l++) {
-    out->at32[l] = unit * tail[l];
-    out->at16[l] = unit * 0x1p32 * mid[l] + out->at32[l];
-  }
+  h8 mid;
+  s8 tail;
+  memcpy(&mid, s->mid + at, sizeof mid);
+  memcpy(&tail, s->tail + at, sizeof tail);
+  out->at32 = unit * __builtin_convertvector(tail, v8);
+  out->at16 = unit * 0x1p32 * __builtin_convertvector(mid, v8) + out->at32;
 }
 
 static inline void lose_float(const ht_split_owner *s, int64_t at, lost *out) {
@@ -160,18 +177,23 @@ typedef struct sums {
   int64_t low;
 } sums;
 
-/* Eight consecutive columns, none of them the diagonal: the common case, in a form that compilers vectorise. */
-static inline void add_run(const lost *loss, const sums *to, int64_t column, double *restrict row) {
-  double *restrict error16 = to->error16 + column - to->low, *restrict error32 = to->error32 + column - to->low;
-  const double *restrict scale = to->scale ? to->scale + column : NULL;
-  for (int l = 0; l < HT_LANES; l++) {
-    error16[l] += loss->at16[l] * loss->at16[l];
-    error32[l] += loss->at32[l] * loss->at32[l];
+static inline void add_eight(double *sum, const v8 *term) {
+  v8 v;
+  memcpy(&v, sum, sizeof v);
+  v += *term;
+  memcpy(sum, &v, sizeof v);
+}
+
+/* Eight consecutive columns, none of them the diagonal: the common case. */
+static inline void add_run(const lost *loss, const sums *to, int64_t column, double *row) {
+  v8 square16 = loss->at16 * loss->at16, square32 = loss->at32 * loss->at32, weighted = loss->at16, scale;
+  add_eight(to->error16 + column - to->low, &square16);
+  add_eight(to->error32 + column - to->low, &square32);
+  if (to->scale) {
+    memcpy(&scale, to->scale + column, sizeof scale);
+    weighted *= scale;
   }
-  if (scale)
-    for (int l = 0; l < HT_LANES; l++) row[l] += loss->at16[l] * scale[l];
-  else
-    for (int l = 0; l < HT_LANES; l++) row[l] += loss->at16[l];
+  add_eight(row, &weighted);
 }
 
 /* Any columns. The diagonal's share of 16 bits waits for its correction; a lane without an entry adds 0. */
