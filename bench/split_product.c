@@ -182,7 +182,7 @@ static double median(double *t, int count) {
 /* GB/s of reading 512 MB with all threads. */
 static double read_bandwidth(void) {
   const int64_t n = 1 << 26, part = 1 << 14;
-  double *a = memory(n * 8), times[REPEATS], sum = 0;
+  double *a = array(n, 8), times[REPEATS], sum = 0;
   int threads = ht_context_threads(ctx);
   memset(a, 0, (size_t)n * 8);
   for (int r = 0; r < REPEATS; r++) {
@@ -196,7 +196,7 @@ static double read_bandwidth(void) {
     }
     times[r] = now() - start;
   }
-  free(a);
+  ht_release(ctx, a);
   return sum == 0 ? (double)n * 8e-9 / median(times, REPEATS) : 0;
 }
 

@@ -15,7 +15,7 @@ typedef struct search {
 
 static int32_t degree(const ht_node_graph *g, int32_t node) { return (int32_t)(g->start[node + 1] - g->start[node]); }
 
-static inline void prefetch(const ht_node_graph *g, const int32_t *queue, int64_t k, int64_t end) {
+static inline __attribute__((always_inline)) void prefetch(const ht_node_graph *g, const int32_t *queue, int64_t k, int64_t end) {
   if (k + 2 * AHEAD >= end) return;
   __builtin_prefetch(g->start + queue[k + 2 * AHEAD]);
   __builtin_prefetch(g->columns + g->start[queue[k + AHEAD]]);

@@ -11,8 +11,9 @@ static const double worth_trying = 1.03, worth_sorting = 0.97;
 static int64_t length_of(const ht_node_graph *g, int64_t old) { return g->start[old + 1] - g->start[old]; }
 
 /* Entries that slices of eight rows hold when every row is padded to the longest, over the entries there are. */
-static double padding(const ht_node_graph *g, const int32_t *order) {
+static double padding(const ht_node_graph *g, const int32_t *order, int threads) {
   int64_t padded = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : padded) if (g->nodes > 20000)
   for (int64_t i = 0; i < g->nodes; i += HT_LANES) {
     int64_t longest = 0;
     for (int64_t k = i; k < i + HT_LANES && k < g->nodes; k++) {
@@ -25,8 +26,9 @@ static double padding(const ht_node_graph *g, const int32_t *order) {
 }
 
 /* Stable counting sort by length, longest first, inside blocks of tile_nodes. */
-static void sort_by_length(const ht_node_graph *g, const int32_t *order, int64_t tile_nodes, int32_t *sorted) {
+static void sort_by_length(const ht_node_graph *g, const int32_t *order, int64_t tile_nodes, int threads, int32_t *sorted) {
   enum { LONGEST = 1023 };
+#pragma omp parallel for schedule(static) num_threads(threads) if (g->nodes > 20000)
   for (int64_t first = 0; first < g->nodes; first += tile_nodes) {
     int64_t end = first + tile_nodes < g->nodes ? first + tile_nodes : g->nodes, place[LONGEST + 2] = {0};
     for (int pass = 0; pass < 2; pass++) {
@@ -50,8 +52,8 @@ static ht_status choose_order(ht_context *ctx, const ht_node_graph *g, const int
   HT_TRY(ctx, ht_allocate(ctx, g->nodes, sizeof *sorted, &sorted));
   ht_status status = HT_OK;
   int sort = 0;
-  if (padding(g, order) > worth_trying) {
-    sort_by_length(g, order, tile_nodes, sorted);
+  if (padding(g, order, ctx->threads) > worth_trying) {
+    sort_by_length(g, order, tile_nodes, ctx->threads, sorted);
     HT_TRY_GOTO(ctx, status, ht_split_estimate(ctx, g, order, &as_is), fail);
     HT_TRY_GOTO(ctx, status, ht_split_estimate(ctx, g, sorted, &sorted_cost), fail);
     sort = sorted_cost.bytes < worth_sorting * as_is.bytes;
@@ -66,10 +68,11 @@ fail:
 }
 
 static ht_status set_order(ht_context *ctx, ht_split_owner *s, const ht_node_graph *g, const int32_t *order, int64_t tile_nodes) {
-  int block = g->block;
+  int block = g->block, threads = ctx->threads;
   HT_TRY(ctx, choose_order(ctx, g, order, tile_nodes, &s->base.node_order));
   if (!s->base.node_order) return HT_OK;
   HT_TRY(ctx, ht_allocate(ctx, g->nodes, sizeof *s->inverse, &s->inverse));
+#pragma omp parallel for schedule(static) num_threads(threads) if (g->nodes > 20000)
   for (int64_t i = 0; i < g->nodes; i++) s->inverse[s->base.node_order[i]] = (int32_t)i;
   if (block == 1) {
     s->base.order = s->base.node_order;

@@ -4,6 +4,7 @@
  * order of the chunks, so that they are the same bits whatever the number of threads. SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <omp.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/convert.h"
 #include "data/split_internal.h"
@@ -27,6 +28,7 @@ typedef struct encoder {
   double *error2[HT_LEVEL_64]; /* sums of squares of what the levels lose, a column */
   chunk chunks[MOST_CHUNKS];
   int64_t count;
+  int reach; /* twice the largest |exponent|, at most 1022 */
   int lossy; /* a scaled value does not give the original back: only by underflow */
 } encoder;
 
@@ -70,11 +72,11 @@ static int16_t row_exponent(const ht_csr_view *a, int64_t i) {
   return (int16_t)(v > 0 && isfinite(v) ? half_exponent(v) : 0);
 }
 
-/* v * 2^-shift; exact unless the result is below the normal range. */
-static inline double scale_down(double v, int shift, int *lossy) {
+/* v * 2^-shift; exact unless the result is below the normal range. `reach`: no |shift| is larger. */
+static inline double scale_down(double v, int shift, int reach, int *lossy) {
   uint64_t bits = ht_bits64(v);
-  int e = (int)(bits >> 52 & 2047);
-  if (e != 0 && (unsigned)(e - shift - 1) < 2046u) return ht_from_bits64(bits - ((uint64_t)(int64_t)shift << 52));
+  unsigned e = (unsigned)(bits >> 52 & 2047);
+  if (e - 1u - (unsigned)reach < 2046u - 2u * (unsigned)reach) return ht_from_bits64(bits - ((uint64_t)(int64_t)shift << 52));
   if (v == 0) return 0;
   double scaled = ldexp(v, -shift);
   if (ldexp(scaled, shift) != v) *lossy = 1;
@@ -83,8 +85,9 @@ static inline double scale_down(double v, int shift, int *lossy) {
 
 /* ---- one tile ---- */
 
-/* The rows that lane l of the next slice will read stand anywhere when the order is not natural. */
-static inline void prefetch_next(const encoder *w, int64_t node, int64_t block) {
+/* The rows that lane l of the next slice will read stand anywhere when the order is not natural. Always inline: gcc takes a
+ * function that only prefetches for one without effect, and drops its calls. */
+static inline __attribute__((always_inline)) void prefetch_next(const encoder *w, int64_t node, int64_t block) {
   const int32_t *order = w->s->base.node_order;
   if (!order || node + 2 * HT_LANES >= w->graph->nodes) return;
   int64_t far = order[node + 2 * HT_LANES], near = order[node + HT_LANES];
@@ -93,37 +96,69 @@ static inline void prefetch_next(const encoder *w, int64_t node, int64_t block) 
   if (block > 1) __builtin_prefetch(w->a->columns + w->a->row_start[near * block]);
 }
 
+/* Where the values of one lane of a slice go, and what they are divided by. */
+typedef struct lane_target {
+  const int32_t *group, *column; /* of the node's entries */
+  const int16_t *exponent;       /* of the columns, as `column` counts them */
+  double *to;                    /* the lane's place in group 0 */
+  int reach;
+} lane_target;
+
+/* One row of a matrix without node blocks; returns the number of values taken. Kept out of line: inside its callers the loop
+ * would run out of registers. */
+static __attribute__((noinline)) int64_t take_row(const double *values, int64_t count, int own_exponent, const lane_target *lane,
+                                                  int *lossy) {
+  const int32_t *group = lane->group, *column = lane->column;
+  const int16_t *exponent = lane->exponent;
+  int64_t taken = 0;
+  double *to = lane->to;
+  int reach = lane->reach, bad = 0;
+  for (int64_t k = 0; k < count; k++) {
+    if (group[k] < 0) continue;
+    to[(int64_t)group[k] * HT_LANES] = scale_down(values[k], own_exponent + exponent[column[k]], reach, &bad);
+    taken++;
+  }
+  *lossy |= bad;
+  return taken;
+}
+
+/* One row of a node: its entries are some of those of the node's columns. */
+static inline int64_t take_node_row(const double *values, const int32_t *columns, int64_t count, const int32_t *node_columns,
+                                    int own_exponent, const lane_target *lane, int *lossy, const int block) {
+  int64_t p = 0, taken = 0;
+  for (int64_t k = 0; k < count; k++) {
+    while (node_columns[p] * block + block <= columns[k]) p++;
+    int64_t j = columns[k] - node_columns[p] * block;
+    if (lane->group[p] < 0) continue;
+    lane->to[((int64_t)lane->group[p] * block * block + j) * HT_LANES] =
+        scale_down(values[k], own_exponent + lane->exponent[(int64_t)lane->column[p] * block + j], lane->reach, lossy);
+    taken++;
+  }
+  return taken;
+}
+
 /* Values of one slice into their places; returns their number. Entry k of a node stands for the caller's column
  * graph->columns[k] and the solver's solver_graph->columns[k]. */
 static inline int64_t take_values(const encoder *w, const ht_place *place, double *to, int *lossy, const int block) {
   const ht_csr_view *a = w->a;
   const int16_t *exponent = w->exponent + place->node * block;
-  int64_t nonzeros = 0;
-  int bad = 0;
+  const ht_placement *p = place->now;
+  int64_t taken = 0;
   for (int l = 0; l < HT_LANES && place->node + l < w->graph->nodes; l++) {
     int64_t old = ht_old_node(w->s->base.node_order, place->node + l);
-    const int32_t *group = place->now->group + place->now->begin[l], *column = place->now->column + place->now->begin[l];
-    const int32_t *old_column = w->graph->columns + w->graph->start[old];
     prefetch_next(w, place->node + l, block);
     for (int64_t i = 0; i < block; i++) {
-      int64_t row = old * block + i, end = a->row_start[row + 1] - a->row_start[row];
-      int own_exponent = exponent[l * block + i];
-      const double *values = a->values + a->row_start[row];
-      const int32_t *columns = a->columns + a->row_start[row];
-      for (int64_t k = 0, p = 0, j = 0; k < end; k++, p += block == 1) {
-        if (block > 1) {
-          while (old_column[p] * block + block <= columns[k]) p++;
-          j = columns[k] - old_column[p] * block;
-        }
-        if (group[p] < 0) continue;
-        nonzeros++;
-        to[((group[p] * block + i) * block + j) * HT_LANES + l] =
-            scale_down(values[k], own_exponent + exponent[(int64_t)column[p] * block + j], &bad);
-      }
+      int64_t begin = a->row_start[old * block + i], count = a->row_start[old * block + i + 1] - begin;
+      int own = exponent[l * block + i];
+      lane_target lane = {p->group + p->begin[l], p->column + p->begin[l], exponent, to + i * block * HT_LANES + l, w->reach};
+      if (block == 1)
+        taken += take_row(a->values + begin, count, own, &lane, lossy);
+      else
+        taken +=
+            take_node_row(a->values + begin, a->columns + begin, count, w->graph->columns + w->graph->start[old], own, &lane, lossy, block);
     }
   }
-  *lossy |= bad;
-  return nonzeros;
+  return taken;
 }
 
 /* A lane without an entry reads what another lane reads. */
@@ -151,7 +186,8 @@ static int64_t fill_slice(const encoder *w, const ht_tile *t, const ht_place_fra
   ht_place_mark(place, (int)block, my->seen);
   write_index(place, t->window, w->s->index + index);
   int64_t runs = place->now->runs, groups = runs + place->now->gathers;
-  memset(my->value, 0, (size_t)(groups * block * block * HT_LANES) * sizeof *my->value);
+  if (place->now->entries < groups * HT_LANES || block > 1) /* else every place gets a value */
+    memset(my->value, 0, (size_t)(groups * block * block * HT_LANES) * sizeof *my->value);
   for (int64_t g = 0; g < groups; g++) {
     group[g] = (ht_group){.node = (int32_t)node, .gather = g >= runs, .index = index};
     index += g < runs ? 1 : HT_LANES;
@@ -232,7 +268,9 @@ static int64_t widest_chunk(const encoder *w) {
 
 static void encode_all(encoder *w, scratch *all) {
   int threads = w->s->base.ctx->threads, lossy = 0;
-  for (int level = 0; level < HT_LEVEL_64; level++) memset(w->error2[level], 0, (size_t)w->s->base.view.padded * sizeof(double));
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t i = 0; i < w->s->base.view.padded; i++)
+    for (int level = 0; level < HT_LEVEL_64; level++) w->error2[level][i] = 0;
 #pragma omp parallel for ordered schedule(static, 1) num_threads(threads) reduction(| : lossy)
   for (int64_t k = 0; k < w->count; k++) {
     const chunk *c = &w->chunks[k];
@@ -249,8 +287,10 @@ static void encode_all(encoder *w, scratch *all) {
 /* Largest column error of each block. */
 static void set_column_errors(const encoder *w) {
   const ht_split_view *view = &w->s->base.view;
-  for (int level = 0; level < HT_LEVEL_64; level++)
-    for (int64_t b = 0; b < view->blocks; b++) {
+  int threads = w->s->base.ctx->threads;
+#pragma omp parallel for schedule(static) num_threads(threads) if (view->padded > 20000)
+  for (int64_t b = 0; b < view->blocks; b++)
+    for (int level = 0; level < HT_LEVEL_64; level++) {
       double largest = 0;
       for (int64_t i = b * HT_COLUMN_BLOCK; i < (b + 1) * HT_COLUMN_BLOCK; i++)
         if (w->error2[level][i] > largest) largest = w->error2[level][i];
@@ -294,18 +334,23 @@ static void set_scale(encoder *w, int16_t *callers, double *scale, int plain) {
   ht_split_owner *s = w->s;
   ht_split_view *view = &s->base.view;
   int64_t block = view->block;
-  int threads = s->base.ctx->threads, differs = 0;
+  int threads = s->base.ctx->threads, differs = 0, largest = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) if (view->n > 20000)
   for (int64_t i = 0; i < view->n; i++) callers[i] = plain ? 0 : row_exponent(w->a, i);
+#pragma omp parallel for schedule(static) num_threads(threads) if (view->n > 20000)
   for (int64_t node = 0; node < view->n / block; node++)
     for (int64_t i = 0; i < block; i++) s->scale_exponent[node * block + i] = callers[ht_old_node(s->base.node_order, node) * block + i];
   for (int64_t i = view->n; i < view->padded; i++) s->scale_exponent[i] = view->n > 0 ? s->scale_exponent[0] : 0;
-  for (int64_t i = 0; i < view->padded; i++) differs |= s->scale_exponent[i] ^ s->scale_exponent[0];
-  for (int64_t i = 0; differs && i < view->padded; i++)
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(| : differs) reduction(max : largest) if (view->n > 20000)
+  for (int64_t i = 0; i < view->padded; i++) {
+    differs |= s->scale_exponent[i] ^ s->scale_exponent[0];
+    if (abs(s->scale_exponent[i]) > largest) largest = abs(s->scale_exponent[i]);
     scale[i] = ht_from_bits64((uint64_t)(1023 + s->scale_exponent[i]) << 52); /* exponents are far from the ends of the range */
+  }
   view->uniform_exponent = view->n > 0 ? s->scale_exponent[0] : 0;
   view->scale_exponent = differs ? s->scale_exponent : NULL;
   w->exponent = s->scale_exponent;
+  w->reach = largest < 511 ? 2 * largest : 1022;
   w->scale = differs ? scale : NULL;
 }
 

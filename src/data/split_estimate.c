@@ -2,7 +2,7 @@
 #include <string.h>
 #include "data/split_internal.h"
 
-enum { SAMPLE_TILES = 16, SAMPLE_NODES = 1024, LINE = 8 /* doubles a cache line */ };
+enum { SAMPLE_TILES = 8, SAMPLE_NODES = 1024, LINE = 8 /* doubles a cache line */ };
 
 /* Bytes and distinct lines of x of the slices from `node` on. `lines` is a bit map, left cleared. */
 static void add_tile(const ht_place_frame *frame, int64_t node, int64_t nodes, ht_place *place, uint64_t *lines, int64_t words,

@@ -24,7 +24,27 @@ static inline int64_t merge_rows(const ht_csr_view *a, int64_t node, int32_t *ou
   }
 }
 
+/* The same where the node's rows are alike and made of whole nodes, as most are: -1 where they are not. */
+static inline int64_t whole_nodes(const ht_csr_view *a, int64_t node, int32_t *out, const int block) {
+  int64_t begin = a->row_start[node * block], length = a->row_start[node * block + 1] - begin;
+  const int32_t *columns = a->columns + begin;
+  int32_t different = 0;
+  for (int i = 1; i < block; i++)
+    if (a->row_start[node * block + i + 1] - a->row_start[node * block + i] != length ||
+        memcmp(columns, columns + i * length, (size_t)length * sizeof *columns))
+      return -1;
+  if (length % block != 0) return -1;
+  for (int64_t k = 0; k < length; k += block) {
+    for (int j = 1; j < block; j++) different |= columns[k + j] - columns[k] - j;
+    different |= columns[k] % block;
+    if (out) out[k / block] = columns[k] / block;
+  }
+  return different ? -1 : length / block;
+}
+
 static int64_t node_columns(const ht_csr_view *a, int block, int64_t node, int32_t *out) {
+  int64_t count = block == 3 ? whole_nodes(a, node, out, 3) : whole_nodes(a, node, out, 2);
+  if (count >= 0) return count;
   return block == 3 ? merge_rows(a, node, out, 3) : merge_rows(a, node, out, 2);
 }
 

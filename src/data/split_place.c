@@ -9,6 +9,7 @@
 
 /* Bytes of a group with index and exponent; a gather group also pays for its scattered loads, about 10 bytes' worth of time. */
 enum { RUN_COST = 67, GATHER_COST = 81 + 10, MOST_KEPT = 1024 /* entries of a pattern worth keeping */ };
+enum { FILTER = 8 /* places an entry */, PLAIN = INT32_MAX /* an entry whose offset is no run */ };
 
 int64_t ht_place_capacity(const ht_node_graph *graph) {
   int64_t longest = 0, sum = 0;
@@ -36,6 +37,8 @@ ht_status ht_place_create(ht_context *ctx, int64_t capacity, ht_place *place) {
   HT_TRY(ctx, ht_allocate(ctx, capacity, sizeof *place->offset, &place->offset));
   HT_TRY(ctx, ht_allocate(ctx, capacity, sizeof *place->candidate, &place->candidate));
   HT_TRY(ctx, ht_allocate_zeroed(ctx, place->slots, sizeof *place->slot, &place->slot));
+  HT_TRY(ctx, ht_allocate(ctx, place->slots * FILTER / 2, sizeof *place->filter, &place->filter));
+  for (int k = 0; k < 256; k++) place->lanes_of[k] = (uint8_t)__builtin_popcount((unsigned)k);
   int32_t *next = give(&place->own, capacity, place->memory);
   for (int k = 0; k < HT_PLACE_KEPT; k++) next = give(&place->kept[k], kept, next);
   return HT_OK;
@@ -46,6 +49,7 @@ void ht_place_release(ht_context *ctx, ht_place *place) {
   ht_release(ctx, place->offset);
   ht_release(ctx, place->candidate);
   ht_release(ctx, place->slot);
+  ht_release(ctx, place->filter);
 }
 
 /* ---- the entries, and whether they were placed before ---- */
@@ -107,36 +111,72 @@ typedef struct range {
   int64_t low, high;
 } range;
 
-static uint32_t find_slot(const ht_place *s, int32_t offset, uint32_t mask) {
-  uint32_t h = ((uint32_t)offset * 2654435769u) >> 7 & mask;
-  while (s->slot[h].stamp == s->stamp && s->offset[s->slot[h].offset].base != offset) h = (h + 1) & mask;
-  return h;
+static int32_t largest(const int32_t *left) {
+  int32_t most = 0;
+  for (int l = 0; l < HT_LANES; l++) most = left[l] > most ? left[l] : most;
+  return most;
 }
 
-static uint32_t start_table(ht_place *s) {
+/* Offsets of few lanes are worth trying as runs only where the lanes differ much in length. */
+static int fewest_lanes(const int32_t *left) {
+  int64_t entries = 0;
+  for (int l = 0; l < HT_LANES; l++) entries += left[l];
+  return (int64_t)largest(left) * HT_LANES > 2 * entries ? 1 : 3;
+}
+
+static inline uint32_t hash(int32_t offset) { return ((uint32_t)offset * 2654435769u) >> 7; }
+
+/* Smallest power of two above `times` the number of entries, less one. */
+static uint32_t table_mask(const ht_placement *p, int64_t times) {
   uint32_t mask = 63;
-  while (mask + 1 < 2 * s->own.begin[HT_LANES]) mask = 2 * mask + 1;
+  while (mask + 1 < times * p->begin[HT_LANES]) mask = 2 * mask + 1;
+  return mask;
+}
+
+static ht_place_slot *find_slot(const ht_place *s, int32_t offset, uint32_t mask) {
+  uint32_t h = hash(offset) & mask;
+  while (s->slot[h].stamp == s->stamp && s->offset[s->slot[h].offset].base != offset) h = (h + 1) & mask;
+  return &s->slot[h];
+}
+
+/* Which lanes have an entry on an offset that falls on each place of the filter; left[] the number of entries of each lane. */
+static void fill_filter(ht_place *s, range in, uint32_t mask, int32_t *left) {
+  const ht_placement *p = &s->own;
+  memset(s->filter, 0, mask + 1);
+  for (int l = 0; l < HT_LANES; l++)
+    for (int64_t e = p->begin[l]; e < p->begin[l + 1]; e++) {
+      int counts = p->column[e] >= in.low && p->column[e] < in.high;
+      s->filter[hash(p->column[e] - l) & mask] |= (uint8_t)(counts << l);
+      left[l] += counts;
+    }
+}
+
+/* Rows in any order: by a hash table. Most offsets of an unstructured mesh are found in one or two lanes and cannot become runs:
+ * a filter without branches tells so of nearly all, and only the others enter the table. Entries get the number of their offset,
+ * or PLAIN, or -1 when they are of another window. */
+static int64_t hash_offsets(ht_place *s, range in, int32_t *left) {
+  ht_placement *p = &s->own;
+  int64_t found = 0;
+  uint32_t mask = table_mask(p, 2), filter_mask = table_mask(p, FILTER);
+  fill_filter(s, in, filter_mask, left);
+  int fewest = fewest_lanes(left);
   if (++s->stamp == 0) {
     memset(s->slot, 0, (size_t)s->slots * sizeof *s->slot);
     s->stamp = 1;
   }
-  return mask;
-}
-
-/* Rows in any order: by a hash table. Entries get the number of their offset, or -1 when they are of another window. */
-static int64_t hash_offsets(ht_place *s, range in) {
-  ht_placement *p = &s->own;
-  int64_t found = 0;
-  uint32_t mask = start_table(s);
   for (int l = 0; l < HT_LANES; l++)
     for (int64_t e = p->begin[l]; e < p->begin[l + 1]; e++) {
-      p->group[e] = -1;
-      if (p->column[e] < in.low || p->column[e] >= in.high) continue;
       int32_t base = p->column[e] - l;
-      ht_place_slot *slot = &s->slot[find_slot(s, base, mask)];
+      if (p->column[e] < in.low || p->column[e] >= in.high) {
+        p->group[e] = -1;
+        continue;
+      }
+      p->group[e] = PLAIN;
+      if (s->lanes_of[s->filter[hash(base) & filter_mask]] < fewest) continue;
+      ht_place_slot *slot = find_slot(s, base, mask);
       if (slot->stamp != s->stamp) {
         *slot = (ht_place_slot){s->stamp, (int32_t)found};
-        s->offset[found++] = (ht_place_offset){.base = base};
+        s->offset[found++] = (ht_place_offset){.base = base, .run = -1};
       }
       s->offset[slot->offset].lanes |= (uint8_t)(1u << l);
       s->offset[slot->offset].count++;
@@ -151,7 +191,7 @@ static inline int32_t head_of(const ht_placement *p, int l, int64_t e, range in)
 }
 
 /* Ascending rows: by merging the lanes, which is quicker the more offsets they share. */
-static int64_t merge_offsets(ht_place *s, range in) {
+static int64_t merge_offsets(ht_place *s, range in, int32_t *left) {
   ht_placement *p = &s->own;
   int64_t found = 0, at[HT_LANES];
   int32_t head[HT_LANES];
@@ -164,12 +204,13 @@ static int64_t merge_offsets(ht_place *s, range in) {
     for (int l = 1; l < HT_LANES; l++) base = head[l] < base ? head[l] : base;
     if (base == INT32_MAX) break;
     ht_place_offset *offset = &s->offset[found];
-    *offset = (ht_place_offset){.base = base};
+    *offset = (ht_place_offset){.base = base, .run = -1};
     for (int l = 0; l < HT_LANES; l++) {
       if (head[l] != base) continue;
       offset->lanes |= (uint8_t)(1u << l);
       offset->count++;
       p->group[at[l]++] = (int32_t)found;
+      left[l]++;
       head[l] = head_of(p, l, at[l], in);
     }
   }
@@ -180,60 +221,39 @@ static int64_t merge_offsets(ht_place *s, range in) {
 
 /* ---- runs among the offsets ---- */
 
-static int32_t largest(const int32_t *left) {
-  int32_t most = 0;
-  for (int l = 0; l < HT_LANES; l++) most = left[l] > most ? left[l] : most;
-  return most;
-}
-
-static void count_lanes(ht_place *s, int64_t found, int32_t *left) {
-  s->own.entries = 0;
-  for (int l = 0; l < HT_LANES; l++) {
-    left[l] = 0;
-    for (int64_t e = s->own.begin[l]; e < s->own.begin[l + 1]; e++) left[l] += s->own.group[e] >= 0;
-    s->own.entries += left[l];
+/* Offsets that may be runs, those of most lanes first. */
+static int64_t list_candidates(ht_place *s, int64_t node, int64_t padded_nodes, int64_t found, int fewest) {
+  int64_t candidates = 0, sorted = 0;
+  for (int64_t k = 0; k < found; k++) {
+    const ht_place_offset *o = &s->offset[k];
+    if (o->count >= fewest && node + o->base >= 0 && node + o->base + HT_LANES <= padded_nodes) s->candidate[candidates++] = (int32_t)k;
   }
-  for (int64_t k = 0; k < found; k++) s->offset[k].run = -1;
-}
-
-/* Offsets that may be runs, those of most lanes first. Offsets of few lanes are worth trying only where the lanes differ much in
- * length. */
-static int64_t list_candidates(ht_place *s, int64_t node, int64_t padded_nodes, int64_t found, int32_t most) {
-  int fewest = (int64_t)most * HT_LANES > 2 * s->own.entries ? 1 : 3;
-  int64_t begin[HT_LANES + 2] = {0}; /* of those with HT_LANES - k lanes */
-  for (int pass = 0; pass < 2; pass++) {
-    for (int64_t k = 0; k < found; k++) {
-      const ht_place_offset *o = &s->offset[k];
-      if (o->count < fewest || node + o->base < 0 || node + o->base + HT_LANES > padded_nodes) continue;
-      if (pass == 0)
-        begin[HT_LANES - o->count + 1]++;
-      else
-        s->candidate[begin[HT_LANES - o->count]++] = (int32_t)k;
+  for (int count = HT_LANES; count > fewest; count--)
+    for (int64_t k = sorted; k < candidates; k++) {
+      int32_t o = s->candidate[k];
+      if (s->offset[o].count != count) continue;
+      s->candidate[k] = s->candidate[sorted];
+      s->candidate[sorted++] = o;
     }
-    for (int k = 0; pass == 0 && k <= HT_LANES; k++) begin[k + 1] += begin[k];
-  }
-  return begin[HT_LANES - 1]; /* the second pass has moved each to its end */
+  return candidates;
 }
 
-static void choose_runs(ht_place *s, int64_t node, int64_t padded_nodes, int64_t found) {
+static void choose_runs(ht_place *s, int64_t node, int64_t padded_nodes, int64_t found, int32_t *left) {
   ht_placement *p = &s->own;
-  int32_t left[HT_LANES];
-  count_lanes(s, found, left);
-  int64_t candidates = list_candidates(s, node, padded_nodes, found, largest(left)), best = 0, least = (int64_t)largest(left) * GATHER_COST;
+  p->entries = 0;
+  for (int l = 0; l < HT_LANES; l++) p->entries += left[l];
+  int64_t candidates = list_candidates(s, node, padded_nodes, found, fewest_lanes(left)), least = (int64_t)largest(left) * GATHER_COST;
+  p->runs = 0;
   for (int64_t k = 0; k < candidates && k < UINT16_MAX; k++) {
     for (int l = 0; l < HT_LANES; l++) left[l] -= s->offset[s->candidate[k]].lanes >> l & 1;
     int64_t cost = (k + 1) * RUN_COST + (int64_t)largest(left) * GATHER_COST;
-    if (cost <= least) {
-      least = cost;
-      best = k + 1;
-    }
+    if (cost > least) continue;
+    least = cost;
+    p->runs = (int32_t)k + 1;
   }
-  for (int64_t k = 0; k < best; k++) s->offset[s->candidate[k]].run = 0;
-  p->runs = 0;
-  for (int64_t k = 0; k < found; k++) {
-    if (s->offset[k].run < 0) continue;
-    s->offset[k].run = p->runs;
-    p->run_column[p->runs++] = s->offset[k].base;
+  for (int32_t k = 0; k < p->runs; k++) {
+    s->offset[s->candidate[k]].run = k;
+    p->run_column[k] = s->offset[s->candidate[k]].base;
   }
 }
 
@@ -243,8 +263,8 @@ static void number_groups(ht_place *s) {
   for (int l = 0; l < HT_LANES; l++) {
     int32_t rank = 0;
     for (int64_t e = p->begin[l]; e < p->begin[l + 1]; e++) {
-      if (p->group[e] < 0) continue;
-      int32_t run = s->offset[p->group[e]].run;
+      if (p->group[e] == -1) continue;
+      int32_t run = p->group[e] == PLAIN ? -1 : s->offset[p->group[e]].run;
       p->group[e] = run >= 0 ? run : p->runs + rank++;
     }
     if (rank > p->gathers) p->gathers = rank;
@@ -262,7 +282,9 @@ void ht_place_slice(ht_place *s, const ht_place_frame *f, int64_t node) {
     if (same_pattern(kept, &s->own)) return;
   }
   range in = {f->low - node, f->high - node};
-  choose_runs(s, node, f->padded_nodes, f->inverse || f->graph->permuted ? hash_offsets(s, in) : merge_offsets(s, in));
+  int32_t left[HT_LANES] = {0};
+  int64_t found = f->inverse || f->graph->permuted ? hash_offsets(s, in, left) : merge_offsets(s, in, left);
+  choose_runs(s, node, f->padded_nodes, found, left);
   number_groups(s);
   s->now = &s->own;
   if (kept) keep(&s->own, kept);

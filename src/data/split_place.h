@@ -44,6 +44,8 @@ typedef struct ht_place {
   ht_place_slot *slot;
   int64_t slots; /* a power of two */
   uint32_t stamp;
+  uint8_t *filter;       /* lanes that have an entry on one of the offsets that share a place */
+  uint8_t lanes_of[256]; /* bits set in a byte */
 } ht_place;
 
 ht_status ht_place_create(ht_context *ctx, int64_t capacity, ht_place *place);

@@ -8,10 +8,10 @@
 
 enum { MOST_EXPONENT = 255 };
 
-/* Eight lanes, in whatever registers the processor has. */
-typedef double v8 __attribute__((vector_size(64)));
-typedef int64_t i8 __attribute__((vector_size(64)));
-typedef int32_t s8 __attribute__((vector_size(32)));
+/* Four lanes, in whatever registers the processor has, and eight of 16 bits. */
+typedef double v4 __attribute__((vector_size(32)));
+typedef int64_t i4 __attribute__((vector_size(32)));
+typedef int32_t s4 __attribute__((vector_size(16)));
 typedef int16_t h8 __attribute__((vector_size(16)));
 
 static inline double power_of_two(int e) { return ht_from_bits64((uint64_t)(1023 + e) << 52); }
@@ -19,9 +19,16 @@ static inline double power_of_two(int e) { return ht_from_bits64((uint64_t)(1023
 /* ---- FIXED ---- */
 
 /* Exponent that brings the group's largest magnitude below 1 - 2^-15, so that no head overflows; -1 when it is above that. */
-static inline int group_exponent(const double *v, int count) {
-  double most = 0;
-  for (int k = 0; k < count; k++) most = fabs(v[k]) > most ? fabs(v[k]) : most;
+static inline int group_exponent(const double *value, int count) {
+  const i4 magnitude = (i4){0} + INT64_MAX; /* all bits but the sign */
+  v4 largest = {0, 0, 0, 0};
+  for (int k = 0; k < count; k += 4) {
+    v4 v;
+    memcpy(&v, value + k, sizeof v);
+    i4 bits = (i4)v & magnitude, more = (v4)bits > largest;
+    largest = (v4)((bits & more) | ((i4)largest & ~more));
+  }
+  double most = fmax(fmax(largest[0], largest[1]), fmax(largest[2], largest[3]));
   if (most == 0) return 0;
   uint64_t bits = ht_bits64(most);
   int e = 1022 - (int)(bits >> 52);                      /* |v| 2^e is in [1/2, 1); 1023 and up for subnormal numbers */
@@ -31,30 +38,35 @@ static inline int group_exponent(const double *v, int count) {
 
 /* What the values of a tile have shown so far, by lane. */
 typedef struct seen_lanes {
-  i8 inexact;
-  s8 mid, tail;
+  i4 inexact;
+  s4 high, tail;
 } seen_lanes;
 
-/* Three signed digits of eight values. The upper two together are an integer of 32 bits, the third the rounded rest; where the
- * rest rounds up to a whole unit it becomes the most negative number instead, and the unit is carried. Adding and subtracting
- * 1.5 * 2^52 rounds to an integer. */
-static inline void encode_eight(const double *value, double up, int16_t *head, int16_t *mid, int32_t *tail, seen_lanes *seen) {
-  v8 v;
+/* The upper 32 and the lower 32 bits of four values as signed integers. Adding and subtracting 1.5 * 2^52 rounds to an integer;
+ * where the rest rounds up to a whole unit it becomes the most negative number instead, and the unit is carried. */
+static inline void split_four(const double *value, double up, s4 *high, s4 *tail, seen_lanes *seen) {
+  v4 v;
   memcpy(&v, value, sizeof v);
-  const v8 round = (v8){0} + 0x1.8p52;
-  v8 scaled = v * up, upper = (scaled + round) - round, rest = (scaled - upper) * 0x1p32, low = (rest + round) - round;
-  i8 full = low == 0x1p31;
+  const v4 round = (v4){0} + 0x1.8p52, one = (v4){0} + 1;
+  v4 scaled = v * up, upper = (scaled + round) - round, rest = (scaled - upper) * 0x1p32, low = (rest + round) - round;
   seen->inexact |= low != rest;
-  s8 carry = __builtin_convertvector(full, s8); /* -1 where full */
-  s8 high = __builtin_convertvector(upper, s8) - carry,
-     digits = __builtin_convertvector(low + 0x1p32 * __builtin_convertvector(full, v8), s8);
-  s8 middle = (high << 16) >> 16;
-  h8 heads = __builtin_convertvector((high - middle) >> 16, h8), mids = __builtin_convertvector(middle, h8);
+  v4 carry = (v4)((low == 0x1p31) & (i4)one);
+  *high = __builtin_convertvector(upper + carry, s4);
+  *tail = __builtin_convertvector(low - carry * 0x1p32, s4);
+  seen->high |= *high;
+  seen->tail |= *tail;
+}
+
+/* Three signed parts of eight values: mid is the low word of the upper half as it stands, head the high word rounded. */
+static inline void encode_eight(const double *value, double up, int16_t *head, int16_t *mid, int32_t *tail, seen_lanes *seen) {
+  s4 high[2], low[2];
+  split_four(value, up, &high[0], &low[0], seen);
+  split_four(value + 4, up, &high[1], &low[1], seen);
+  h8 mids = __builtin_shufflevector((h8)high[0], (h8)high[1], 0, 2, 4, 6, 8, 10, 12, 14);
+  h8 heads = __builtin_shufflevector((h8)(high[0] + 0x8000), (h8)(high[1] + 0x8000), 1, 3, 5, 7, 9, 11, 13, 15);
   memcpy(head, &heads, sizeof heads);
   memcpy(mid, &mids, sizeof mids);
-  memcpy(tail, &digits, sizeof digits);
-  seen->mid |= middle;
-  seen->tail |= digits;
+  memcpy(tail, low, sizeof low);
 }
 
 static double decode_fixed(int e, int16_t head, int16_t mid, int32_t tail) {
@@ -87,15 +99,13 @@ static int encode_fixed(ht_split_owner *s, ht_tile *t, int64_t first, const ht_g
     int e = group_exponent(values, size);
     if (e < 0) return 0;
     s->exponent[g] = (uint8_t)e;
-    all.inexact = (i8){0};
+    all.inexact = (i4){0};
     double up = power_of_two(31 + e);
     for (int j = 0; j < size; j += HT_LANES) encode_eight(values + j, up, s->head + at + j, s->mid + at + j, s->tail + at + j, &all);
-    int64_t inexact = 0;
-    for (int l = 0; l < HT_LANES; l++) inexact |= all.inexact[l];
-    if (inexact && !add_exceptions(s, t, g, &group[k], values, most)) return 0;
+    if ((all.inexact[0] | all.inexact[1] | all.inexact[2] | all.inexact[3]) && !add_exceptions(s, t, g, &group[k], values, most)) return 0;
   }
-  for (int l = 0; l < HT_LANES; l++) {
-    seen->mid |= all.mid[l];
+  for (int l = 0; l < 4; l++) {
+    seen->mid |= all.high[l] & 0xffff;
     seen->tail |= all.tail[l];
   }
   return 1;
@@ -141,18 +151,24 @@ static int encode_groups(ht_split_owner *s, ht_tile *t, int64_t first, const ht_
 
 /* What 16 and 32 bits lose of eight values. */
 typedef struct lost {
-  v8 at16, at32;
+  double at16[HT_LANES], at32[HT_LANES];
 } lost;
 
 /* The lower parts are what is lost; exceptions come on top, elsewhere. */
 static inline void lose_fixed(const ht_split_owner *s, int64_t at, int e, lost *out) {
   const double unit = power_of_two(-63 - e);
   h8 mid;
-  s8 tail;
+  s4 tail[2];
   memcpy(&mid, s->mid + at, sizeof mid);
-  memcpy(&tail, s->tail + at, sizeof tail);
-  out->at32 = unit * __builtin_convertvector(tail, v8);
-  out->at16 = unit * 0x1p32 * __builtin_convertvector(mid, v8) + out->at32;
+  memcpy(tail, s->tail + at, sizeof tail);
+  s4 wide[2] = {(s4)__builtin_shufflevector(mid, mid, 0, 0, 1, 1, 2, 2, 3, 3) >> 16,
+                (s4)__builtin_shufflevector(mid, mid, 4, 4, 5, 5, 6, 6, 7, 7) >> 16};
+  for (int half = 0; half < 2; half++) {
+    v4 at32 = unit * __builtin_convertvector(tail[half], v4);
+    v4 at16 = unit * 0x1p32 * __builtin_convertvector(wide[half], v4) + at32;
+    memcpy(out->at32 + 4 * half, &at32, sizeof at32);
+    memcpy(out->at16 + 4 * half, &at16, sizeof at16);
+  }
 }
 
 static inline void lose_float(const ht_split_owner *s, int64_t at, lost *out) {
@@ -177,8 +193,8 @@ typedef struct sums {
   int64_t low;
 } sums;
 
-static inline void add_eight(double *sum, const v8 *term) {
-  v8 v;
+static inline void add_four(double *sum, v4 *term) {
+  v4 v;
   memcpy(&v, sum, sizeof v);
   v += *term;
   memcpy(sum, &v, sizeof v);
@@ -186,14 +202,19 @@ static inline void add_eight(double *sum, const v8 *term) {
 
 /* Eight consecutive columns, none of them the diagonal: the common case. */
 static inline void add_run(const lost *loss, const sums *to, int64_t column, double *row) {
-  v8 square16 = loss->at16 * loss->at16, square32 = loss->at32 * loss->at32, weighted = loss->at16, scale;
-  add_eight(to->error16 + column - to->low, &square16);
-  add_eight(to->error32 + column - to->low, &square32);
-  if (to->scale) {
-    memcpy(&scale, to->scale + column, sizeof scale);
-    weighted *= scale;
+  for (int l = 0; l < HT_LANES; l += 4) {
+    v4 at16, at32, scale;
+    memcpy(&at16, loss->at16 + l, sizeof at16);
+    memcpy(&at32, loss->at32 + l, sizeof at32);
+    v4 square16 = at16 * at16, square32 = at32 * at32;
+    add_four(to->error16 + column - to->low + l, &square16);
+    add_four(to->error32 + column - to->low + l, &square32);
+    if (to->scale) {
+      memcpy(&scale, to->scale + column + l, sizeof scale);
+      at16 *= scale;
+    }
+    add_four(row + l, &at16);
   }
-  add_eight(row, &weighted);
 }
 
 /* Any columns. The diagonal's share of 16 bits waits for its correction; a lane without an entry adds 0. */
@@ -211,9 +232,9 @@ static inline void add_any(const lost *loss, const sums *to, const int64_t *colu
 
 static inline void measure_group(const ht_split_owner *s, const ht_tile *t, const ht_group *group, int64_t g, const sums *to, row_loss *row,
                                  const int block) {
-  const ht_split_view *view = &s->base.view;
-  int64_t at = g * block * block * HT_LANES, node[HT_LANES];
-  for (int l = 0; l < HT_LANES; l++) node[l] = ht_group_column(view, t, group, l);
+  int64_t at = g * block * block * HT_LANES, node[HT_LANES], first = ht_group_column(&s->base.view, t, group, 0);
+  int plain = block == 1 && !group->gather && first != group->node;
+  for (int l = 0; l < HT_LANES && !plain; l++) node[l] = ht_group_column(&s->base.view, t, group, l);
   for (int i = 0; i < block; i++)
     for (int j = 0; j < block; j++, at += HT_LANES) {
       lost loss;
@@ -221,8 +242,8 @@ static inline void measure_group(const ht_split_owner *s, const ht_tile *t, cons
         lose_fixed(s, at, s->exponent[g], &loss);
       else
         lose_float(s, at, &loss);
-      if (block == 1 && !group->gather && node[0] != group->node) {
-        add_run(&loss, to, node[0], row->sum[0]);
+      if (plain) {
+        add_run(&loss, to, first, row->sum[0]);
         continue;
       }
       int64_t column[HT_LANES];
