@@ -137,6 +137,8 @@ typedef enum ht_cg_event {
   HT_CG_FAILED     /* the operator or preconditioner reported an error (status in the context) */
 } ht_cg_event;
 
+typedef enum ht_decide_rule { HT_DECIDE_HOST, HT_DECIDE_RULE, HT_DECIDE_BUDGET } ht_decide_rule;
+
 typedef struct ht_cg_plan ht_cg_plan; /* the backend's own */
 
 typedef struct ht_cg_state {
@@ -152,6 +154,11 @@ typedef struct ht_cg_state {
   /* events */
   double goal, replace_below, grow_above;
   int64_t iteration_end, decide_at, pause_at;
+  /* A policy that a device engine applies by itself, so that the host need not look: from decide_at on every decide_every iterations.
+   * HT_DECIDE_HOST: the engine stops with HT_CG_DECIDE instead. */
+  int decide_rule; /* ht_decide_rule */
+  int64_t decide_every;
+  double theta, eta, target; /* of the budget: see policy/policy.c */
   /* records, one entry an iteration, index = iteration; capacity entries */
   int64_t capacity;
   double *history, *alphas, *betas;
@@ -161,9 +168,50 @@ typedef struct ht_cg_state {
   double bytes_level[HT_LEVELS]; /* matrix bytes read: the loops add to it */
 } ht_cg_state;
 
-/* ---- The table ---- */
+/* ---- A backend's own split storage ----
+ * A backend whose hardware wants another layout than ht_split_view builds its own from the CSR and keeps it behind this handle. The
+ * encodings and levels mean the same. It holds the matrix to the bit, so that products at HT_LEVEL_64 certify. */
+typedef struct ht_store ht_store;
+
+typedef struct ht_store_options {
+  int ordering;        /* HT_STORE_AUTO, _NATURAL, _RCM: what the rows are put in before the store's own arrangement of them */
+  int exactness_flags; /* 0: every group is taken to need all bits */
+  int engine;          /* HT_STORE_ENGINE_AUTO, _PERSISTENT, _STREAMING: which of the backend's CG engines it is laid out for */
+} ht_store_options;
+enum { HT_STORE_AUTO, HT_STORE_NATURAL, HT_STORE_RCM };
+enum { HT_STORE_ENGINE_AUTO, HT_STORE_ENGINE_PERSISTENT, HT_STORE_ENGINE_STREAMING };
+
+typedef struct ht_store_info {
+  int64_t n, padded, blocks;             /* as in ht_split_view */
+  int64_t bytes;                         /* stored in all */
+  double bytes_level[HT_LEVELS];         /* that a product reads with every block at this level */
+  double share_exact_16, share_exact_32; /* of the nonzeros */
+  float error_16;                        /* largest column error of the 16-bit level, against the scaled matrix */
+  const char *ordering;                  /* "natural", "rcm", "patches" */
+  const char *engine;                    /* "persistent", "streaming" */
+  double time_ordering_s, time_transfer_s, time_build_s;
+} ht_store_info;
+
+/* The CG engine of a store: vectors stay with the engine, scalars travel in ht_cg_state. */
+typedef struct ht_engine ht_engine;
+
+/* ---- The table ----
+ * Vectors that are given to a product or a vector operation lie in the backend's memory; ht_context carries the device that is in
+ * use. A device that fails records its error in the context; sums are NaN from then on, and `failed` says so. */
 typedef struct ht_backend {
   const char *name;
+  /* Take a device ("" or its number); HT_UNSUPPORTED with a sentence when there is none that can be used. CPU: nothing to do. */
+  ht_status (*open)(ht_context *ctx, const char *device);
+  /* HT_OK, or the error of the first call that failed. */
+  ht_status (*failed)(ht_context *ctx);
+  /* Memory: `bytes` zeroed bytes. Copies are complete when they return; `from` and `to` may also be the caller's memory, wherever
+   * that lies. */
+  ht_status (*memory_create)(ht_context *ctx, int64_t bytes, void *memory);
+  void (*memory_release)(ht_context *ctx, void *memory); /* NULL is allowed */
+  ht_status (*upload)(ht_context *ctx, int64_t bytes, const void *from, void *to);
+  ht_status (*download)(ht_context *ctx, int64_t bytes, const void *from, void *to);
+  /* Whether products and vector operations can take this pointer as it is. */
+  int (*reaches)(ht_context *ctx, const void *memory);
   const char *(*isa)(void); /* instruction set in use: "avx512", "avx2", "portable" */
   /* Force an instruction set ("auto" for the best this processor has). HT_UNSUPPORTED when the processor lacks it. */
   ht_status (*set_isa)(ht_context *ctx, const char *name);
@@ -182,14 +230,37 @@ typedef struct ht_backend {
   void (*axpy)(ht_context *ctx, int64_t n, double a, const double *x, double *y);            /* y += a x */
   void (*xpby)(ht_context *ctx, int64_t n, const double *x, double b, double *y);            /* y = x + b y */
   void (*scale_by)(ht_context *ctx, int64_t n, const double *d, const double *x, double *y); /* y = d .* x */
+  void (*copy)(ht_context *ctx, int64_t n, const double *x, double *y);                      /* y = x */
+  void (*shift)(ht_context *ctx, int64_t n, int exponent, const double *x, double *y);       /* y = 2^exponent x, as ldexp; y may be x */
+  double (*norm_inf)(ht_context *ctx, int64_t n, const double *x);                           /* NaN where an entry is */
   /* The fused loop on the split storage; NULL where the backend has none. A plan holds what depends on the pattern and the
    * number of threads; run works until an event and allocates nothing. A resumed run takes the pending step first. */
   ht_status (*cg_prepare)(ht_context *ctx, const ht_split_view *a, ht_cg_plan **plan);
   ht_cg_event (*cg_run)(ht_cg_plan *plan, const ht_split_view *a, ht_cg_state *state);
   void (*cg_release)(ht_cg_plan *plan); /* NULL is allowed */
+  /* The backend's own split storage and its engine; NULL where the backend works on ht_split_view. The CSR lies in host memory;
+   * diagonal is in the caller's order and host memory, NULL for no preconditioner. store_multiply takes vectors in the caller's order,
+   * unscaled; block_level (host memory) NULL: FP64. */
+  ht_status (*store_create)(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, ht_store **store);
+  ht_status (*store_set_values)(ht_store *store, const ht_csr_view *a);
+  void (*store_info)(const ht_store *store, ht_store_info *info);
+  void (*store_multiply)(ht_store *store, const uint8_t *block_level, const double *x, double *y);
+  void (*store_release)(ht_store *store);
+  ht_status (*engine_create)(ht_store *store, const double *diagonal, int64_t capacity, ht_engine **engine);
+  /* As cg_run; the records (history, alphas, betas) and block statistics go to state's arrays in host memory when a run ends. */
+  ht_cg_event (*engine_run)(ht_engine *engine, ht_cg_state *state);
+  void (*engine_set_levels)(ht_engine *engine, const uint8_t *block_level); /* host memory, one ht_level a block */
+  /* Vectors in the caller's order and scale, in the backend's memory. */
+  void (*engine_set_iterate)(ht_engine *engine, const double *x);
+  void (*engine_get_iterate)(ht_engine *engine, double *x);
+  void (*engine_set_residual)(ht_engine *engine, const double *r);
+  void (*engine_get_residual)(ht_engine *engine, double *r);
+  double (*engine_direction_square)(ht_engine *engine); /* p'p of the scaled direction */
+  void (*engine_release)(ht_engine *engine);            /* NULL is allowed */
 } ht_backend;
 
-/* By name ("cpu", "cuda"); HT_UNSUPPORTED when it is not compiled in, HT_BAD_OPTION with the nearest name otherwise. */
+/* By name ("cpu", "cuda", "cuda:1"), opened; HT_UNSUPPORTED when it is not compiled in or finds no device, HT_BAD_OPTION with the
+ * nearest name otherwise. */
 ht_status ht_backend_find(ht_context *ctx, const char *name, const ht_backend **backend);
 
 #endif

@@ -16,6 +16,8 @@ struct ht_context {
   void *log_user;
   ht_log_level log_level;
   atomic_int stop;
+  void *device; /* of the backend in use, or NULL */
+  void (*device_release)(void *device);
   ht_status status;
   char error[HT_ERROR_TEXT];
   char trail[HT_TRAIL_TEXT];

@@ -1,0 +1,78 @@
+/* The CUDA backend's inside: one device, its memory, and the gate that every launch passes. Host code is C11 on the driver API, which
+ * is loaded when a device is asked for; nothing of CUDA is linked. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_BACKEND_CUDA_CUDA_H
+#define HT_BACKEND_CUDA_CUDA_H
+#include "backend/backend.h"
+#include "backend/cuda/driver.h" /* CUstream, CUfunction, ... and the table of entry points */
+
+/* One row of kernels.def each: the name in the .cu file and the tunables. */
+typedef enum ht_kernel {
+#define HT_KERNEL(name) HT_KERNEL_##name,
+#include "backend/cuda/kernels.def"
+#undef HT_KERNEL
+  HT_KERNELS
+} ht_kernel;
+
+typedef struct ht_cuda {
+  ht_context *ctx;
+  const ht_cuda_driver *driver; /* entry points */
+  int ordinal, sms, capability; /* capability: 10 * major + minor */
+  int64_t l2_bytes, memory_bytes, shared_block_bytes; /* shared_block_bytes: the most a block may ask for */
+  char name[128];
+  CUdevice device;
+  CUcontext context;
+  CUstream stream;
+  CUfunction function[HT_KERNELS]; /* loaded at the first launch */
+  CUlibrary library;
+  double *sums; /* device: partial sums of the vector operations */
+  double *host; /* pinned: scalars that come back */
+  ht_status status; /* of the first call that failed: later launches do nothing */
+} ht_cuda;
+
+/* The device of the context; the backend's `open` has been called. */
+static inline ht_cuda *ht_cuda_of(ht_context *ctx) { return (ht_cuda *)ctx->device; }
+
+typedef struct ht_launch {
+  unsigned grid, block, shared_bytes; /* one-dimensional */
+  int cooperative;
+} ht_launch;
+
+/* The gate: every kernel launch of the backend passes here. args: pointers to the arguments, as the driver wants them. Asynchronous, on
+ * the device's stream. A failure is recorded once, in the context, with the kernel's name. */
+ht_status ht_cuda_launch(ht_cuda *cuda, ht_kernel kernel, ht_launch launch, void **args);
+#define HT_ARGS(...) ((void *[]){__VA_ARGS__})
+/* The most blocks of this kernel that can run at once on the device (cooperative launches need no more than these). */
+ht_status ht_cuda_resident_blocks(ht_cuda *cuda, ht_kernel kernel, unsigned block, unsigned shared_bytes, int *blocks);
+
+/* `bytes` zeroed bytes of device memory. HT_NO_MEMORY tells how many were asked for and are free. */
+ht_status ht_cuda_allocate(ht_cuda *cuda, int64_t bytes, void *memory);
+void ht_cuda_release(ht_cuda *cuda, void *memory); /* NULL is allowed */
+/* Pinned host memory that the device reads and writes at the same address. */
+ht_status ht_cuda_allocate_host(ht_cuda *cuda, int64_t bytes, void *memory);
+void ht_cuda_release_host(ht_cuda *cuda, void *memory);
+/* On the device's stream; the second form returns when the copy is complete. */
+ht_status ht_cuda_copy_async(ht_cuda *cuda, int64_t bytes, const void *from, void *to);
+ht_status ht_cuda_copy(ht_cuda *cuda, int64_t bytes, const void *from, void *to);
+ht_status ht_cuda_fill(ht_cuda *cuda, int64_t bytes, int byte, void *memory);
+/* Wait for all that was launched; reports what failed. */
+ht_status ht_cuda_synchronize(ht_cuda *cuda);
+/* Turn a driver's result into a status and a sentence, once. */
+ht_status ht_cuda_check(ht_cuda *cuda, CUresult result, const char *what);
+
+/* Implementations of the table, by file. */
+ht_status ht_cuda_store_create(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, ht_store **store);
+ht_status ht_cuda_store_set_values(ht_store *store, const ht_csr_view *a);
+void ht_cuda_store_info(const ht_store *store, ht_store_info *info);
+void ht_cuda_store_multiply(ht_store *store, const uint8_t *block_level, const double *x, double *y);
+void ht_cuda_store_release(ht_store *store);
+ht_status ht_cuda_engine_create(ht_store *store, const double *diagonal, int64_t capacity, ht_engine **engine);
+ht_cg_event ht_cuda_engine_run(ht_engine *engine, ht_cg_state *state);
+void ht_cuda_engine_set_levels(ht_engine *engine, const uint8_t *block_level);
+void ht_cuda_engine_set_iterate(ht_engine *engine, const double *x);
+void ht_cuda_engine_get_iterate(ht_engine *engine, double *x);
+void ht_cuda_engine_set_residual(ht_engine *engine, const double *r);
+void ht_cuda_engine_get_residual(ht_engine *engine, double *r);
+double ht_cuda_engine_direction_square(ht_engine *engine);
+void ht_cuda_engine_release(ht_engine *engine);
+
+#endif
