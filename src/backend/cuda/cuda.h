@@ -60,6 +60,7 @@ ht_status ht_cuda_synchronize(ht_cuda *cuda);
 ht_status ht_cuda_check(ht_cuda *cuda, CUresult result, const char *what);
 
 /* Implementations of the table, by file. */
+void ht_cuda_store_plan(ht_context *ctx, int64_t n, int64_t nnz, int64_t longest_row, ht_store_engine asked, ht_store_plan *plan);
 ht_status ht_cuda_store_create(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, ht_store **store);
 ht_status ht_cuda_store_set_values(ht_store *store, const ht_csr_view *a);
 void ht_cuda_store_info(const ht_store *store, ht_store_info *info);
