@@ -41,7 +41,6 @@ file(GLOB kernels CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} src/backend/c
 foreach(kernel IN LISTS kernels)
   get_filename_component(name ${kernel} NAME_WE)
   set(image ${CMAKE_BINARY_DIR}/cuda/${name}.fatbin)
-  # From the root by relative paths: the binary holds no folder of the machine that built it.
   add_custom_command(OUTPUT ${image}
     COMMAND ${HALFTONE_NVCC} -fatbin ${nvcc_flags} -MD -MF ${image}.d -MT ${image} ${kernel} -o ${image}
     DEPENDS ${PROJECT_SOURCE_DIR}/${kernel} DEPFILE ${image}.d WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
