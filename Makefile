@@ -43,8 +43,8 @@ check:
 
 format:
 	@tools/setup.sh ci
-	$(say) 'formatting every C file with clang-format 14'
-	@git ls-files '*.c' '*.h' | xargs clang-format-14 -i
+	$(say) 'formatting every C and CUDA file with clang-format 14'
+	@git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format-14 -i
 
 install: all
 	$(say) 'installing under $(PREFIX)'

@@ -6,7 +6,7 @@ jobs=$(nproc)
 
 check_format() { # the formatter's version is pinned: another one formats differently
   local wrong
-  wrong=$(git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format-14 --dry-run -Werror 2>&1 | sed -n 's/^\([^:]*\):.*error:.*/\1/p' | sort -u)
+  wrong=$(git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format-14 --dry-run -Werror 2>&1 | sed -n 's/^\([^:]*\):.*error:.*/\1/p' | sort -u)
   [ -z "$wrong" ] || { printf "not formatted ('make format' does it):\n%s\n" "$wrong"; return 1; }
   echo "format: clean"
 }

@@ -210,6 +210,8 @@ typedef struct ht_backend {
   ht_status (*open)(ht_context *ctx, const char *device);
   /* HT_OK, or the error of the first call that failed. */
   ht_status (*failed)(ht_context *ctx);
+  /* One line about the driver and the devices that `open` would find; it takes none. NULL where there is nothing to tell. */
+  void (*about)(ht_context *ctx, char *text, size_t size);
   /* Memory: `bytes` zeroed bytes. Copies are complete when they return; `from` and `to` may also be the caller's memory, wherever
    * that lies. */
   ht_status (*memory_create)(ht_context *ctx, int64_t bytes, void *memory);
@@ -227,7 +229,7 @@ typedef struct ht_backend {
   void (*csr_multiply)(ht_context *ctx, const ht_csr_view *a, const double *x, double *y);
   /* r = b - A x in the caller's order. */
   void (*csr_residual)(ht_context *ctx, const ht_csr_view *a, const double *x, const double *b, double *r);
-  /* level: one ht_level a column block, or NULL for FP64. */
+  /* level: one ht_level a column block, in the backend's memory, or NULL for FP64. */
   void (*tilecsc_multiply)(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y);
   /* y^ = A^ x^ in solver order; tile_level: one ht_level a tile. */
   void (*split_multiply)(ht_context *ctx, const ht_split_view *a, const uint8_t *tile_level, const double *x, double *y);
@@ -269,5 +271,7 @@ typedef struct ht_backend {
 /* By name ("cpu", "cuda", "cuda:1"), opened; HT_UNSUPPORTED when it is not compiled in or finds no device, HT_BAD_OPTION with the
  * nearest name otherwise. */
 ht_status ht_backend_find(ht_context *ctx, const char *name, const ht_backend **backend);
+/* Whether the cuda backend is compiled in, its driver and its devices, or why there are none; no error is left behind. */
+void ht_backend_about_cuda(ht_context *ctx, char *text, size_t size);
 
 #endif
