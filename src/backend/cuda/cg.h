@@ -17,7 +17,7 @@ typedef struct ht_cuda_cg_scalars {
   double theta, eta, target;
   double calibration_16, calibration_32; /* squared: measured error over the blocks' estimate */
   double predicted_16, predicted_32;     /* squared, of the last look */
-  int32_t looking;                       /* this iteration's p is looked at */
+  int32_t uniform;                       /* level of all blocks; -1: as block_level says */
   uint32_t finished;                     /* blocks of the product that are through */
   double level_groups[3];                /* groups read at each level since the run began, for the bytes */
 } ht_cuda_cg_scalars;
@@ -31,7 +31,6 @@ typedef struct ht_cuda_cg_vectors {
   double *sums; /* HT_SUMS + 4 a block of the grid */
   ht_cuda_cg_scalars *scalars;
   ht_cuda_cg_scalars *told; /* pinned: what the host sees of an event */
-  volatile int32_t *stop;   /* pinned: set by the host to end a long run */
   /* persistent engine */
   double *exchange[2]; /* 4 a row: M r, M s, p of boundary rows */
   uint32_t *barrier;

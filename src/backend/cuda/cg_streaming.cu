@@ -148,6 +148,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_multiply(ht_store_vi
   if (v.scalars->event != CONTINUE) return;
   bool looking = v.scalars->iteration >= v.scalars->decide_at && v.scalars->decide_rule == DECIDE_BUDGET;
   int64_t sampled = v.scalars->iteration % SAMPLE;
+  int uniform = v.scalars->uniform;
+  const uint8_t *levels = uniform < 0 ? v.block_level : nullptr;
   int lane = threadIdx.x & 31;
   product_sums sums = {};
   global_vector p = {v.p};
@@ -156,8 +158,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_multiply(ht_store_vi
     int64_t row = s.row + (lane >> s.lanes_log2);
     bool owner = (lane & (1 << s.lanes_log2) - 1) == 0;
     double p_row = v.p[row], r_row = v.r[row], w = scale_squared(a.exponent[row]), m = v.inverse_diagonal ? (double)v.inverse_diagonal[row] : w;
-    double d = diagonal_at(a, row, v.block_level[row / 64]);
-    double sum = multiply_slice(a, s, lane, v.block_level, LEVEL_64, p, &sums.read);
+    double d = diagonal_at(a, row, levels ? levels[row / 64] : uniform);
+    double sum = multiply_slice(a, s, lane, levels, uniform, p, &sums.read);
     if (owner) {
       sum = fma(d, p_row, sum);
       v.s[row] = sum;
