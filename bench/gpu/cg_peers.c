@@ -150,7 +150,7 @@ static void run_pairs(bench *t) {
   double one = seconds_now() - start, left = t->set.seconds - one;
   double fit = floor(left / (one > 0 ? one : 1e-9));
   t->pairs = fit >= t->set.pairs ? t->set.pairs : fit >= 1 ? (int)fit : 1;
-  if (left < 0) return; /* what was meant to warm up is then the only measurement */
+  if (fit < 1) return; /* what was meant to warm up is then the only measurement */
   for (int pair = 0; pair < t->pairs; pair++)
     for (int i = 0; i < contestants(t); i++) run_one(t, pair % 2 ? contestants(t) - 1 - i : i, pair);
 }
@@ -461,7 +461,7 @@ static int run_all(bench *t, const problem_list *list) {
 
 /* ---- Command line ---- */
 
-static const char HELP[] = "usage: bench_gpu_cg [options] [MATRIX.npz | MATRIX.mtx | 'RECIPE'] ...\n"
+static const char HELP[] = "usage: bench_gpu_cg [options] [[NAME=]MATRIX.npz | [NAME=]MATRIX.mtx | '[NAME=]RECIPE'] ...\n"
                            "  --suite FILE          rows of this suite (bench/suite.tsv where no matrix is given)\n"
                            "  --class A,B           classes of the suite to take (small,L2,HBM)\n"
                            "  --only NAME,...       names of the suite to take, whatever the class\n"
@@ -517,6 +517,16 @@ static int set_option(settings *set, const char *name, char *value) {
   return -1;
 }
 
+/* NAME=RECIPE, or a recipe or file that is its own name. */
+static int add_given(problem_list *list, const char *text) {
+  char name[64];
+  size_t length = strcspn(text, "= ");
+  if (text[length] != '=' || length >= sizeof name) return problems_add(list, text, "given", text);
+  memcpy(name, text, length);
+  name[length] = 0;
+  return problems_add(list, name, "given", text + length + 1);
+}
+
 static int parse(int argc, char **argv, settings *set, problem_list *list) {
   for (int i = 1; i < argc; i++) {
     if (!strncmp(argv[i], "--", 2)) {
@@ -525,7 +535,7 @@ static int parse(int argc, char **argv, settings *set, problem_list *list) {
         return -1;
       }
       i++;
-    } else if (problems_add(list, argv[i], "given", argv[i])) {
+    } else if (add_given(list, argv[i])) {
       fprintf(stderr, "'%s' is too long\n", argv[i]);
       return -1;
     }

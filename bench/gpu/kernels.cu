@@ -60,10 +60,10 @@ __global__ static void copy_kernel(int64_t count, const double2 *a, double2 *b) 
   for (; i < count; i += stride) b[i] = a[i];
 }
 
-#define TRY(call)                                    \
-  do {                                               \
-    cudaError_t error_ = (call);                     \
-    if (error_ != cudaSuccess) return error_;        \
+#define TRY(call)                                                                                                                          \
+  do {                                                                                                                                     \
+    cudaError_t error_ = (call);                                                                                                           \
+    if (error_ != cudaSuccess) return error_;                                                                                              \
   } while (0)
 
 static cudaError_t median_rate(int64_t bytes, int blocks, double2 *memory, double *sink, int copy, cudaEvent_t start, cudaEvent_t end,

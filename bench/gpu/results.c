@@ -42,7 +42,7 @@ static void write_text(FILE *f, const char *text) {
 
 static void write_real(FILE *f, double value) {
   if (isfinite(value))
-    fprintf(f, "%.6g", value);
+    fprintf(f, "%.9g", value);
   else
     fputs("null", f);
 }

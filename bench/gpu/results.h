@@ -8,7 +8,8 @@ enum { RESULT_TEXT = 256 };
 /* The only list of a row's fields, in the order of the JSON; README.md says what each is. Unknown reals are NaN: JSON null. */
 #define RESULT_FIELDS(TEXT, INTEGER, REAL)                                                                                                 \
   TEXT(matrix)                                                                                                                             \
-  TEXT(recipe) TEXT(class) INTEGER(n) INTEGER(nnz) TEXT(policy) TEXT(policy_chosen) TEXT(precond) TEXT(engine) TEXT(format) TEXT(ordering) \
+  TEXT(recipe)                                                                                                                             \
+  TEXT(class) INTEGER(n) INTEGER(nnz) TEXT(policy) TEXT(policy_chosen) TEXT(precond) TEXT(engine) TEXT(format) TEXT(ordering)              \
       TEXT(backend) TEXT(outcome) TEXT(error) REAL(residual_true) INTEGER(iterations) INTEGER(products) INTEGER(replacements)              \
           INTEGER(pairs) REAL(time_s) REAL(time_min_s) REAL(time_max_s) REAL(time_certificate_s) REAL(time_setup_s) REAL(time_ordering_s)  \
               REAL(time_prepare_s) REAL(us_per_iteration) REAL(speedup_cusparse) REAL(speedup_cusparse_min) REAL(speedup_cusparse_max)     \
