@@ -6,10 +6,13 @@
 #include <string.h>
 
 void result_row_clear(result_row *row) {
-#define CLEAR_TEXT(name) row->name[0] = 0;
-#define CLEAR_INTEGER(name) row->name = -1;
-#define CLEAR_REAL(name) row->name = NAN;
-  RESULT_FIELDS(CLEAR_TEXT, CLEAR_INTEGER, CLEAR_REAL)
+#define FIELD_TEXT(name, help) row->name[0] = 0;
+#define FIELD_INTEGER(name, help) row->name = -1;
+#define FIELD_REAL(name, help) row->name = NAN;
+#include "results.def"
+#undef FIELD_TEXT
+#undef FIELD_INTEGER
+#undef FIELD_REAL
 }
 
 int results_add(results *all, const result_row *row) {
@@ -47,22 +50,20 @@ static void write_real(FILE *f, double value) {
     fputs("null", f);
 }
 
+static void write_name(FILE *f, int *first, const char *name) {
+  fprintf(f, "%s\"%s\": ", *first ? "{" : ", ", name);
+  *first = 0;
+}
+
 static void write_row(FILE *f, const result_row *row) {
-  const char *between = "{";
-#define WRITE_TEXT(name)                                                                                                                   \
-  if (row->name[0]) {                                                                                                                      \
-    fprintf(f, "%s\"" #name "\": ", between);                                                                                              \
-    write_text(f, row->name);                                                                                                              \
-    between = ", ";                                                                                                                        \
-  }
-#define WRITE_INTEGER(name)                                                                                                                \
-  fprintf(f, "%s\"" #name "\": %lld", between, (long long)row->name);                                                                      \
-  between = ", ";
-#define WRITE_REAL(name)                                                                                                                   \
-  fprintf(f, "%s\"" #name "\": ", between);                                                                                                \
-  write_real(f, row->name);                                                                                                                \
-  between = ", ";
-  RESULT_FIELDS(WRITE_TEXT, WRITE_INTEGER, WRITE_REAL)
+  int first = 1;
+#define FIELD_TEXT(name, help) write_name(f, &first, #name), write_text(f, row->name);
+#define FIELD_INTEGER(name, help) write_name(f, &first, #name), fprintf(f, "%lld", (long long)row->name);
+#define FIELD_REAL(name, help) write_name(f, &first, #name), write_real(f, row->name);
+#include "results.def"
+#undef FIELD_TEXT
+#undef FIELD_INTEGER
+#undef FIELD_REAL
   fputc('}', f);
 }
 
