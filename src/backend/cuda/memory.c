@@ -45,8 +45,8 @@ ht_status ht_cuda_allocate_host(ht_cuda *cuda, int64_t bytes, void *memory) {
   CUresult result = cuda->driver->cuMemHostAlloc(to, bytes ? (size_t)bytes : 1, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE);
   ht_cuda_leave(cuda, entered);
   if (result != CUDA_SUCCESS) *to = NULL;
-  HT_CHECK(cuda->ctx, result != CUDA_ERROR_OUT_OF_MEMORY, HT_NO_MEMORY, "there are no %lld bytes of host memory that the GPU can reach",
-           (long long)bytes);
+  HT_CHECK(cuda->ctx, result != CUDA_ERROR_OUT_OF_MEMORY, HT_NO_MEMORY,
+           "there are no %lld bytes of host memory that the GPU can reach; use a smaller problem or the cpu backend", (long long)bytes);
   return ht_cuda_check(cuda, result, "allocating pinned memory");
 }
 
