@@ -4,12 +4,26 @@
 
 extern const ht_backend ht_backend_cpu;
 
+static const ht_backend *extra;
+
+void ht_backend_set_extra(const ht_backend *backend) { extra = backend; }
+
+/* `length` characters of `name`, up to the colon before a device. */
+static const ht_backend *named(const char *name, size_t length) {
+  const ht_backend *const backends[] = {extra, &ht_backend_cpu};
+  for (size_t k = 0; k < sizeof backends / sizeof *backends; k++)
+    if (backends[k] && strlen(backends[k]->name) == length && !strncmp(backends[k]->name, name, length)) return backends[k];
+  return NULL;
+}
+
 ht_status ht_backend_find(ht_context *ctx, const char *name, const ht_backend **backend) {
-  if (!strcmp(name, "cpu")) {
-    *backend = &ht_backend_cpu;
-    return HT_OK;
-  }
+  size_t length = strcspn(name, ":");
+  const ht_backend *found = named(name, length);
   *backend = NULL;
-  if (!strcmp(name, "cuda")) HT_FAIL(ctx, HT_UNSUPPORTED, "the cuda backend is not compiled into this build; use --backend cpu");
-  HT_FAIL(ctx, HT_BAD_OPTION, "there is no backend '%s'; this build has cpu", name);
+  if (!found && length == 4 && !strncmp(name, "cuda", 4))
+    HT_FAIL(ctx, HT_UNSUPPORTED, "the cuda backend is not compiled into this build; use --backend cpu");
+  HT_CHECK(ctx, found, HT_BAD_OPTION, "there is no backend '%s'; the backends are cpu, cuda and cuda:N, the N-th device from 0", name);
+  HT_TRY(ctx, found->open(ctx, name[length] ? name + length + 1 : ""));
+  *backend = found;
+  return HT_OK;
 }
