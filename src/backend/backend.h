@@ -159,6 +159,8 @@ typedef struct ht_cg_state {
   int decide_rule; /* ht_decide_rule */
   int64_t decide_every;
   double theta, eta, target; /* of the budget: see policy/policy.c */
+  int floor;                 /* lowest ht_level that such a policy may choose */
+  uint8_t *block_level;      /* host memory, one ht_level a block: a run with such a policy leaves its last levels here */
   /* records, one entry an iteration, index = iteration; capacity entries */
   int64_t capacity;
   double *history, *alphas, *betas;
@@ -218,7 +220,8 @@ typedef struct ht_backend {
   void (*memory_release)(ht_context *ctx, void *memory); /* NULL is allowed */
   ht_status (*upload)(ht_context *ctx, int64_t bytes, const void *from, void *to);
   ht_status (*download)(ht_context *ctx, int64_t bytes, const void *from, void *to);
-  /* Whether products and vector operations can take this pointer as it is. */
+  /* Whether products and vector operations can take this pointer as it is. A backend that reaches the context itself works in the
+   * host's memory, and the host may touch what memory_create gives. */
   int (*reaches)(ht_context *ctx, const void *memory);
   const char *(*isa)(void); /* instruction set in use: "avx512", "avx2", "portable" */
   /* Force an instruction set ("auto" for the best this processor has). HT_UNSUPPORTED when the processor lacks it. */
@@ -268,10 +271,15 @@ typedef struct ht_backend {
   void (*engine_release)(ht_engine *engine);            /* NULL is allowed */
 } ht_backend;
 
+/* Whether the backend works in the host's memory. */
+static inline int ht_backend_is_host(ht_context *ctx, const ht_backend *backend) { return backend->reaches(ctx, ctx); }
+
 /* By name ("cpu", "cuda", "cuda:1"), opened; HT_UNSUPPORTED when it is not compiled in or finds no device, HT_BAD_OPTION with the
- * nearest name otherwise. */
+ * known names otherwise. */
 ht_status ht_backend_find(ht_context *ctx, const char *name, const ht_backend **backend);
 /* Whether the cuda backend is compiled in, its driver and its devices, or why there are none; no error is left behind. */
 void ht_backend_about_cuda(ht_context *ctx, char *text, size_t size);
+/* For tests: one more backend, found by its name before all others. NULL takes it away. */
+void ht_backend_set_extra(const ht_backend *backend);
 
 #endif

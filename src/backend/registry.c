@@ -11,24 +11,29 @@ static const ht_backend *const cuda = &ht_backend_cuda;
 static const ht_backend *const cuda = NULL;
 #endif
 
-/* What follows "cuda" in a name: "" or the device after the colon; NULL when the name is another one. */
-static const char *cuda_device(const char *name) {
-  if (strncmp(name, "cuda", 4) != 0 || (name[4] && name[4] != ':')) return NULL;
-  return name[4] ? name + 5 : name + 4;
+static const ht_backend *extra;
+
+void ht_backend_set_extra(const ht_backend *backend) { extra = backend; }
+
+/* `length` characters of `name`, up to the colon before a device. */
+static const ht_backend *named(const char *name, size_t length) {
+  const ht_backend *const backends[] = {extra, &ht_backend_cpu, cuda};
+  for (size_t k = 0; k < sizeof backends / sizeof *backends; k++)
+    if (backends[k] && strlen(backends[k]->name) == length && !strncmp(backends[k]->name, name, length)) return backends[k];
+  return NULL;
 }
 
 ht_status ht_backend_find(ht_context *ctx, const char *name, const ht_backend **backend) {
+  size_t length = strcspn(name, ":");
+  const ht_backend *found = named(name, length);
   *backend = NULL;
-  if (!strcmp(name, "cpu")) {
-    *backend = &ht_backend_cpu;
-    return HT_OK;
-  }
-  const char *device = cuda_device(name);
-  HT_CHECK(ctx, device, HT_BAD_OPTION, "there is no backend '%s'; this build has %s", name, cuda ? "cpu, cuda and cuda:N" : "cpu");
-  HT_CHECK(ctx, cuda, HT_UNSUPPORTED, "the cuda backend is not compiled into this build; use --backend cpu");
-  HT_CHECK(ctx, *device || !name[4], HT_BAD_OPTION, "a device is chosen by its number, as in cuda:0, and none follows the colon");
-  if (cuda) HT_TRY(ctx, cuda->open(ctx, device));
-  *backend = cuda;
+  if (!found && length == 4 && !strncmp(name, "cuda", 4))
+    HT_FAIL(ctx, HT_UNSUPPORTED, "the cuda backend is not compiled into this build; use --backend cpu");
+  HT_CHECK(ctx, found, HT_BAD_OPTION, "there is no backend '%s'; the backends are cpu, cuda and cuda:N, the N-th device from 0", name);
+  HT_CHECK(ctx, !name[length] || name[length + 1], HT_BAD_OPTION,
+           "a device is chosen by its number, as in cuda:0, and none follows the colon");
+  HT_TRY(ctx, found->open(ctx, name[length] ? name + length + 1 : ""));
+  *backend = found;
   return HT_OK;
 }
 

@@ -17,7 +17,7 @@ struct ht_context {
   ht_log_level log_level;
   atomic_int stop;
   void *device; /* of the backend in use, or NULL */
-  void (*device_release)(void *device);
+  void (*device_release)(void *device); /* called once, when the context is destroyed; NULL: nothing to release */
   ht_status status;
   char error[HT_ERROR_TEXT];
   char trail[HT_TRAIL_TEXT];

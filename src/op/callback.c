@@ -1,4 +1,4 @@
-/* The caller's own product as an operator. SPDX-License-Identifier: BSD-3-Clause */
+/* The caller's own product as an operator, which works in the host's memory. SPDX-License-Identifier: BSD-3-Clause */
 #include "op/operator.h"
 
 typedef struct {

@@ -12,8 +12,9 @@ struct ht_operator {
   const ht_backend *backend;
   const char *format; /* "csr", "tilecsc", "split", "callback" */
   int64_t n, nnz, bytes;
-  /* y = A x in the caller's order, unscaled. block_level: one ht_level a column block of 64 unknowns in solver order, or NULL
-   * for FP64; formats without levels (blocks == 0) ignore it. Adds the matrix bytes read to bytes_level when not NULL. */
+  /* y = A x in the caller's order, unscaled, x and y in the backend's memory. block_level: one ht_level a column block of 64 unknowns in
+   * solver order, or NULL for FP64; formats without levels (blocks == 0) ignore it. Adds the matrix bytes read to bytes_level when not
+   * NULL. */
   ht_status (*apply)(ht_operator *self, const uint8_t *block_level, const double *x, double *y, double *bytes_level);
   /* New values on the same pattern. */
   ht_status (*update)(ht_operator *self, const ht_matrix *matrix);
@@ -24,11 +25,19 @@ struct ht_operator {
   const char *ordering;                   /* "natural", "rcm"; NULL means natural */
   double time_ordering_s;
   const ht_split_view *split; /* for the fused engine, or NULL */
+  ht_store *store;            /* for the backend's own engine, or NULL: its order of the unknowns is its own, so `order` is NULL */
+  const ht_csr_view *csr;     /* A as it was given, in the backend's memory, or NULL */
 };
 
-ht_status ht_operator_create_csr(ht_context *ctx, const ht_matrix *matrix, ht_operator **op);
-ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_operator_options *options, const ht_matrix *matrix, ht_operator **op);
-ht_status ht_operator_create_split(ht_context *ctx, const ht_operator_options *options, const ht_matrix *matrix, ht_operator **op);
+ht_status ht_operator_create_csr(ht_context *ctx, const ht_backend *backend, const ht_matrix *matrix, ht_operator **op);
+ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_backend *backend, const ht_operator_options *options,
+                                     const ht_matrix *matrix, ht_operator **op);
+/* On a backend that works in the host's memory. */
+ht_status ht_operator_create_split(ht_context *ctx, const ht_backend *backend, const ht_operator_options *options, const ht_matrix *matrix,
+                                   ht_operator **op);
+/* On a backend with a store of its own. engine: HT_STORE_ENGINE_... */
+ht_status ht_operator_create_store(ht_context *ctx, const ht_backend *backend, const ht_operator_options *options, int engine,
+                                   const ht_matrix *matrix, ht_operator **op);
 /* Around the caller's function: no values, so no bytes, no levels and no update. */
 ht_status ht_operator_create_callback(ht_context *ctx, int64_t n, ht_apply_fn fn, void *user, ht_operator **op);
 /* HT_BAD_ARGUMENT when the matrix cannot hold new values for this operator: other size or number of nonzeros. */

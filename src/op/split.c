@@ -100,15 +100,14 @@ static ht_status allocate_work(ht_context *ctx, split_operator *op) {
   return HT_OK;
 }
 
-ht_status ht_operator_create_split(ht_context *ctx, const ht_operator_options *options, const ht_matrix *matrix, ht_operator **out) {
+ht_status ht_operator_create_split(ht_context *ctx, const ht_backend *backend, const ht_operator_options *options, const ht_matrix *matrix,
+                                   ht_operator **out) {
   static const char *const isa[] = {"auto", "avx512", "avx2", "portable"};
   split_operator *op;
   ht_node_graph graph = {0};
   const ht_csr_view a = ht_matrix_view(matrix);
-  const ht_backend *backend;
   ht_status status;
   *out = NULL;
-  HT_TRY(ctx, ht_backend_find(ctx, "cpu", &backend));
   HT_TRY(ctx, backend->set_isa(ctx, isa[options->isa]));
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *op, &op));
   op->base.ctx = ctx;

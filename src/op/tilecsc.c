@@ -1,11 +1,47 @@
 /* The EvoCG paper's storage as an operator: the baseline of the tile formats. SPDX-License-Identifier: BSD-3-Clause */
 #include "data/tilecsc.h"
 #include "op/operator.h"
+#include "op/placed.h"
+
+enum { PATTERN = 5, VALUES = 4, ARRAYS = PATTERN + VALUES };
 
 typedef struct {
   ht_operator base;
   ht_tilecsc *storage;
+  ht_tilecsc_view view; /* of the arrays where the backend reads them */
+  ht_placed placed[ARRAYS];
 } tilecsc_operator;
+
+/* The arrays from `first` on: the pattern's, then the values'. */
+static ht_status place(tilecsc_operator *op, int first) {
+  const ht_tilecsc_view *v = &op->storage->view;
+  int64_t entries = op->storage->entries, tiles = v->tiles;
+  const struct {
+    const void *host;
+    int64_t bytes;
+  } array[ARRAYS] = {{v->tile_row_start, (v->row_blocks + 1) * 8},
+                     {v->tile_column, tiles * 4},
+                     {v->tile_entry, (tiles + 1) * 8},
+                     {v->column_start, tiles * (HT_COLUMN_BLOCK + 1) * 4},
+                     {v->row_index, entries * 2},
+                     {v->scale, tiles * HT_COLUMN_BLOCK * 8},
+                     {v->value_f64, entries * 8},
+                     {v->value_f32, entries * 4},
+                     {v->value_bf16, entries * 2}};
+  ht_placed *p = op->placed;
+  for (int k = first; k < ARRAYS; k++) HT_TRY(op->base.ctx, ht_place(op->base.ctx, op->base.backend, array[k].bytes, array[k].host, &p[k]));
+  op->view = *v;
+  op->view.tile_row_start = p[0].memory;
+  op->view.tile_column = p[1].memory;
+  op->view.tile_entry = p[2].memory;
+  op->view.column_start = p[3].memory;
+  op->view.row_index = p[4].memory;
+  op->view.scale = p[5].memory;
+  op->view.value_f64 = p[6].memory;
+  op->view.value_f32 = p[7].memory;
+  op->view.value_bf16 = p[8].memory;
+  return HT_OK;
+}
 
 /* What one product reads: a tile's streams at its level, the row indices, and the metadata. */
 static void count_bytes(const ht_tilecsc_view *a, const uint8_t *block_level, double *bytes_level) {
@@ -19,24 +55,28 @@ static void count_bytes(const ht_tilecsc_view *a, const uint8_t *block_level, do
 }
 
 static ht_status apply(ht_operator *self, const uint8_t *block_level, const double *x, double *y, double *bytes_level) {
-  const ht_tilecsc_view *view = &((tilecsc_operator *)self)->storage->view;
-  self->backend->tilecsc_multiply(self->ctx, view, block_level, x, y);
-  if (bytes_level) count_bytes(view, block_level, bytes_level);
+  const tilecsc_operator *op = (const tilecsc_operator *)self;
+  self->backend->tilecsc_multiply(self->ctx, &op->view, block_level, x, y);
+  if (bytes_level) count_bytes(&op->storage->view, block_level, bytes_level);
   return HT_OK;
 }
 
 static ht_status update(ht_operator *self, const ht_matrix *matrix) {
   HT_TRY(self->ctx, ht_operator_check_update(self, matrix));
   HT_TRY(self->ctx, ht_tilecsc_update(((tilecsc_operator *)self)->storage, matrix));
+  HT_TRY(self->ctx, place((tilecsc_operator *)self, PATTERN));
   return HT_OK;
 }
 
 static void destroy(ht_operator *self) {
-  ht_tilecsc_destroy(((tilecsc_operator *)self)->storage);
+  tilecsc_operator *op = (tilecsc_operator *)self;
+  for (int k = 0; k < ARRAYS; k++) ht_placed_release(self->ctx, self->backend, &op->placed[k]);
+  ht_tilecsc_destroy(op->storage);
   ht_release(self->ctx, self);
 }
 
-ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_operator_options *options, const ht_matrix *matrix, ht_operator **op) {
+ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_backend *backend, const ht_operator_options *options,
+                                     const ht_matrix *matrix, ht_operator **op) {
   ht_status status;
   tilecsc_operator *self;
   *op = NULL;
@@ -44,10 +84,16 @@ ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_operator_options 
            HT_BAD_OPTION, "tile-rows is 0 (chosen) or %d to %d with format tilecsc, and is %lld", HT_TILECSC_LEAST_ROWS,
            HT_TILECSC_MOST_ROWS, (long long)options->tile_rows);
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *self, &self));
-  self->base = (ht_operator){
-      .ctx = ctx, .format = "tilecsc", .n = matrix->n, .nnz = matrix->nnz, .apply = apply, .update = update, .destroy = destroy};
-  HT_TRY_GOTO(ctx, status, ht_backend_find(ctx, "cpu", &self->base.backend), fail);
+  self->base = (ht_operator){.ctx = ctx,
+                             .backend = backend,
+                             .format = "tilecsc",
+                             .n = matrix->n,
+                             .nnz = matrix->nnz,
+                             .apply = apply,
+                             .update = update,
+                             .destroy = destroy};
   HT_TRY_GOTO(ctx, status, ht_tilecsc_create(ctx, matrix, (int)options->tile_rows, &self->storage), fail);
+  HT_TRY_GOTO(ctx, status, place(self, 0), fail);
   self->base.bytes = self->storage->bytes;
   self->base.blocks = self->storage->blocks;
   for (int level = 0; level < HT_LEVEL_64; level++) self->base.column_error[level] = self->storage->column_error[level];

@@ -55,6 +55,10 @@ static ht_policy fixed(const char *name, ht_level level) {
   return p;
 }
 
+static ht_policy budget(const ht_policy_options *o) {
+  return (ht_policy){.start = HT_LEVEL_64, .decide = decide_budget, .rule = HT_DECIDE_BUDGET, .theta = o->budget_theta, .eta = o->budget_eta};
+}
+
 /* From this many nonzeros a row 16-bit values pay even for half as many iterations again. With several unknowns a node they cost
  * more: delta16 keeps one constant vector, not one a component. */
 static const double LONG_ROWS = 16;
@@ -75,7 +79,7 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
              f->bytes_streamed / 1e6, f->cache_bytes / 1048576);
     return fixed("auto", HT_LEVEL_64);
   }
-  ht_policy p = {.start = HT_LEVEL_64, .decide = decide_budget, .theta = o->budget_theta, .eta = o->budget_eta};
+  ht_policy p = budget(o);
   if (f->nonzeros_per_row < LONG_ROWS || f->unknowns_per_node > 1 || !(f->error_16 > 0)) {
     snprintf(why, 256, "budget: an error budget a tile, with %.1f nonzeros a row and %d unknowns a node", f->nonzeros_per_row,
              f->unknowns_per_node);
@@ -84,6 +88,7 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
   p = (ht_policy){.start = HT_LEVEL_16,
                   .replaces = 1,
                   .fallback = decide_budget,
+                  .fallback_rule = HT_DECIDE_BUDGET,
                   .error_start = f->error_16,
                   .theta = o->budget_theta,
                   .eta = o->budget_eta};
@@ -114,8 +119,8 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
   case F64: *policy = fixed(names[index], HT_LEVEL_64); break;
   case F32: *policy = fixed(names[index], HT_LEVEL_32); break;
   case BF16: *policy = fixed(names[index], HT_LEVEL_16); break;
-  case RULE: *policy = (ht_policy){.start = HT_LEVEL_64, .decide = decide_rule}; break;
-  default: *policy = (ht_policy){.start = HT_LEVEL_64, .decide = decide_budget, .theta = options->budget_theta, .eta = options->budget_eta};
+  case RULE: *policy = (ht_policy){.start = HT_LEVEL_64, .decide = decide_rule, .rule = HT_DECIDE_RULE}; break;
+  default: *policy = budget(options);
   }
   snprintf(policy->name, sizeof policy->name, "%s", names[index]);
   return HT_OK;

@@ -12,10 +12,12 @@ struct ht_policy {
   int replaces;   /* the storage error is left to residual replacement: replace as the residual falls */
   /* Look at the direction, write one level a block. NULL: the level stays `start`. */
   void (*decide)(const ht_policy *self, const ht_policy_view *view, uint8_t *level);
-  double theta, eta; /* budget */
+  ht_decide_rule rule; /* the same for a device that decides by itself; HT_DECIDE_HOST where only `decide` knows */
+  double theta, eta;   /* budget */
   /* What to go over to when `start` proves too low for the matrix: at a breakdown, or once the smallest Ritz value shows that the
    * level's error, error_start relative to the scaled matrix, is no longer small against it. NULL: only the level is raised. */
   void (*fallback)(const ht_policy *self, const ht_policy_view *view, uint8_t *level);
+  ht_decide_rule fallback_rule;
   double error_start;
   ht_policy_fn user_fn;
   void *user;

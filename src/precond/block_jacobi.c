@@ -100,8 +100,8 @@ static void destroy(ht_precond *self) {
   ht_release(self->ctx, self);
 }
 
-ht_status ht_precond_create_block_jacobi(ht_context *ctx, const ht_precond_options *options, const ht_matrix *matrix, int unknowns_per_node,
-                                         ht_precond **precond) {
+ht_status ht_precond_create_block_jacobi(ht_context *ctx, const ht_backend *backend, const ht_precond_options *options,
+                                         const ht_matrix *matrix, int unknowns_per_node, ht_precond **precond) {
   ht_status status;
   block_jacobi *self;
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *self, &self));
@@ -110,6 +110,7 @@ ht_status ht_precond_create_block_jacobi(ht_context *ctx, const ht_precond_optio
   self->blocks = (matrix->n + self->block - 1) / self->block;
   int64_t entries = self->blocks * self->block * self->block;
   self->base = (ht_precond){.ctx = ctx,
+                            .backend = backend,
                             .name = "block-jacobi",
                             .n = matrix->n,
                             .nnz = matrix->nnz,

@@ -33,14 +33,20 @@ static void destroy(ht_precond *self) {
   ht_release(self->ctx, self);
 }
 
-ht_status ht_precond_create_ic0(ht_context *ctx, const ht_precond_options *options, const ht_matrix *matrix, int unknowns_per_node,
-                                ht_precond **precond) {
+ht_status ht_precond_create_ic0(ht_context *ctx, const ht_backend *backend, const ht_precond_options *options, const ht_matrix *matrix,
+                                int unknowns_per_node, ht_precond **precond) {
   (void)unknowns_per_node;
   ht_status status;
   ic0 *self;
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *self, &self));
-  self->base =
-      (ht_precond){.ctx = ctx, .name = "ic0", .n = matrix->n, .nnz = matrix->nnz, .apply = apply, .update = update, .destroy = destroy};
+  self->base = (ht_precond){.ctx = ctx,
+                            .backend = backend,
+                            .name = "ic0",
+                            .n = matrix->n,
+                            .nnz = matrix->nnz,
+                            .apply = apply,
+                            .update = update,
+                            .destroy = destroy};
   HT_TRY_GOTO(ctx, status, ht_ic0_create(ctx, matrix, options->ic_shift, &self->factor), fail);
   describe(self);
   *precond = &self->base;

@@ -2,7 +2,7 @@
 #include "precond/precond.h"
 
 static const ht_precond_entry entries[] = {
-#define HT_PRECOND(name, create) {name, create},
+#define HT_PRECOND(name, create, host_only) {name, create, host_only},
 #include "precond/list.def"
 #undef HT_PRECOND
 };
@@ -10,12 +10,14 @@ enum { ENTRIES = sizeof entries / sizeof *entries };
 
 const ht_precond_entry *ht_precond_at(int index) { return index >= 0 && index < ENTRIES ? &entries[index] : NULL; }
 
-ht_status ht_precond_create(ht_context *ctx, const ht_precond_options *options, const ht_matrix *matrix, int unknowns_per_node,
-                            ht_precond **precond) {
+ht_status ht_precond_create(ht_context *ctx, const ht_backend *backend, const ht_precond_options *options, const ht_matrix *matrix,
+                            int unknowns_per_node, ht_precond **precond) {
   *precond = NULL;
   const ht_precond_entry *entry = ht_precond_at(options->precond);
   HT_CHECK(ctx, entry, HT_INTERNAL, "the option precond has word %d, and precond/list.def has %d rows", options->precond, ENTRIES);
-  HT_TRY(ctx, entry->create(ctx, options, matrix, unknowns_per_node, precond));
+  HT_CHECK(ctx, !entry->host_only || ht_backend_is_host(ctx, backend), HT_UNSUPPORTED,
+           "the preconditioner %s does not work on the %s backend; use --precond jacobi or --backend cpu", entry->name, backend->name);
+  HT_TRY(ctx, entry->create(ctx, backend, options, matrix, unknowns_per_node, precond));
   return HT_OK;
 }
 

@@ -2,20 +2,16 @@
 #include "solver/certificate.h"
 #include <math.h>
 
-double ht_norm_inf(int64_t n, const double *x) {
-  double largest = 0;
-  for (int64_t i = 0; i < n; i++)
-    if (!(fabs(x[i]) <= largest)) largest = fabs(x[i]); /* a NaN stays */
-  return largest;
-}
-
-double ht_norm2(ht_context *ctx, const ht_backend *backend, int64_t n, const double *x) {
-  double square = backend->dot(ctx, n, x, x);
+double ht_norm2(const ht_certifier *c, const double *x) {
+  int64_t n = c->op->n;
+  int exponent;
+  double square = c->backend->dot(c->ctx, n, x, x);
   if (square > 1e-280 && square < 1e300) return sqrt(square);
-  double largest = ht_norm_inf(n, x), sum = 0;
+  double largest = c->backend->norm_inf(c->ctx, n, x);
   if (!(largest > 0) || isinf(largest)) return largest;
-  for (int64_t i = 0; i < n; i++) sum += (x[i] / largest) * (x[i] / largest);
-  return largest * sqrt(sum);
+  frexp(largest, &exponent);
+  c->backend->shift(c->ctx, n, -exponent, x, c->work);
+  return ldexp(sqrt(c->backend->dot(c->ctx, n, c->work, c->work)), exponent);
 }
 
 static double matrix_norm_inf(const ht_matrix *a) {
@@ -30,32 +26,49 @@ static double matrix_norm_inf(const ht_matrix *a) {
   return largest;
 }
 
-void ht_certifier_init(ht_certifier *c, ht_context *ctx, const ht_matrix *matrix, ht_operator *op) {
-  *c = (ht_certifier){.ctx = ctx, .matrix = matrix, .op = op, .backend = op->backend, .norm_inf = matrix ? matrix_norm_inf(matrix) : NAN};
+/* A backend that works in the host's memory reads the matrix itself. Else the operator's product serves, and only a matrix that was
+ * averaged for it is copied. */
+ht_status ht_certifier_init(ht_certifier *c, ht_context *ctx, const ht_matrix *matrix, int averaged, ht_operator *op) {
+  *c = (ht_certifier){.ctx = ctx, .op = op, .backend = op->backend, .norm_inf = matrix ? matrix_norm_inf(matrix) : NAN};
+  HT_TRY(ctx, c->backend->memory_create(ctx, op->n * (int64_t)sizeof(double), &c->work));
+  if (!matrix) return HT_OK;
+  c->csr = op->csr;
+  if (!averaged && !ht_backend_is_host(ctx, c->backend)) return HT_OK;
+  const ht_csr_view view = ht_matrix_view(matrix);
+  c->csr = &c->own.view;
+  HT_TRY(ctx, ht_csr_place(ctx, c->backend, &view, &c->own));
+  return HT_OK;
+}
+
+void ht_certifier_release(ht_certifier *c) {
+  if (!c->backend) return;
+  ht_placed_csr_release(c->ctx, c->backend, &c->own);
+  c->backend->memory_release(c->ctx, c->work);
+  *c = (ht_certifier){NULL};
 }
 
 ht_status ht_certify(ht_certifier *c, const double *x, const double *b, double *r, double *norm) {
   double start = ht_seconds();
-  if (c->matrix) {
-    ht_csr_view view = ht_matrix_view(c->matrix);
-    c->backend->csr_residual(c->ctx, &view, x, b, r);
+  if (c->csr) {
+    c->backend->csr_residual(c->ctx, c->csr, x, b, r);
   } else {
     HT_TRY(c->ctx, c->op->apply(c->op, NULL, x, r, NULL));
     c->backend->xpby(c->ctx, c->op->n, b, -1, r);
   }
-  *norm = ht_norm2(c->ctx, c->backend, c->op->n, r);
+  *norm = ht_norm2(c, r);
   c->products++;
   c->time_s += ht_seconds() - start;
+  HT_TRY(c->ctx, c->backend->failed(c->ctx));
   return HT_OK;
 }
 
 double ht_certificate_bytes(const ht_certifier *c) {
-  return c->matrix ? (double)c->matrix->nnz * (sizeof(double) + sizeof(int32_t)) + (double)c->matrix->n * sizeof(int64_t)
-                   : (double)c->op->bytes;
+  return c->csr ? (double)c->csr->nnz * (sizeof(double) + sizeof(int32_t)) + (double)c->csr->n * sizeof(int64_t) : (double)c->op->bytes;
 }
 
 double ht_backward_error(const ht_certifier *c, const double *x, const double *b, const double *r) {
   int64_t n = c->op->n;
-  double scale = c->norm_inf * ht_norm_inf(n, x) + ht_norm_inf(n, b);
-  return scale > 0 ? ht_norm_inf(n, r) / scale : 0;
+  const ht_backend *v = c->backend;
+  double scale = c->norm_inf * v->norm_inf(c->ctx, n, x) + v->norm_inf(c->ctx, n, b);
+  return scale > 0 ? v->norm_inf(c->ctx, n, r) / scale : 0;
 }

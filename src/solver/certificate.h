@@ -1,19 +1,25 @@
-/* The certificate: FP64 residuals of the original matrix. SPDX-License-Identifier: BSD-3-Clause */
+/* The certificate: FP64 residuals of the original matrix. Vectors lie in the backend's memory. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_SOLVER_CERTIFICATE_H
 #define HT_SOLVER_CERTIFICATE_H
 #include "op/operator.h"
+#include "op/placed.h"
 
 typedef struct ht_certifier {
   ht_context *ctx;
-  const ht_matrix *matrix; /* as given, not averaged; NULL for the caller's operator */
   ht_operator *op;
   const ht_backend *backend;
-  double norm_inf; /* of the matrix, NaN when not known */
+  const ht_csr_view *csr; /* the matrix as given, not averaged; NULL: the operator holds it to the bit, or is the caller's */
+  ht_placed_csr own;      /* where `csr` is no one else's */
+  double *work;           /* n entries, for norms at the ends of the range */
+  double norm_inf;        /* of the matrix, NaN when not known */
   int64_t products;
   double time_s;
 } ht_certifier;
 
-void ht_certifier_init(ht_certifier *c, ht_context *ctx, const ht_matrix *matrix, ht_operator *op);
+/* matrix: as given, NULL for the caller's operator. `averaged`: the operator was made of other values. The certifier is released on
+ * error too. */
+ht_status ht_certifier_init(ht_certifier *c, ht_context *ctx, const ht_matrix *matrix, int averaged, ht_operator *op);
+void ht_certifier_release(ht_certifier *c); /* one that is zeroed is allowed */
 /* r = b - A x, and its 2-norm. */
 ht_status ht_certify(ht_certifier *c, const double *x, const double *b, double *r, double *norm);
 /* Matrix bytes that one residual reads. */
@@ -21,7 +27,6 @@ double ht_certificate_bytes(const ht_certifier *c);
 /* ||r||_inf / (||A||_inf ||x||_inf + ||b||_inf): the normwise backward error (Rigal and Gaches 1967). */
 double ht_backward_error(const ht_certifier *c, const double *x, const double *b, const double *r);
 /* The 2-norm, without overflow or underflow for any finite values. */
-double ht_norm2(ht_context *ctx, const ht_backend *backend, int64_t n, const double *x);
-double ht_norm_inf(int64_t n, const double *x);
+double ht_norm2(const ht_certifier *c, const double *x);
 
 #endif

@@ -1,24 +1,29 @@
 /* The textbook loop: preconditioned conjugate gradients (Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1) for every
  * operator, preconditioner and backend. Vectors are in the caller's order. SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <string.h>
 #include "solver/loop.h"
 
 /* Norms of the direction by column block, for the policy: blocks are in the operator's order. */
-static void block_statistics(ht_loop *loop) {
+static ht_status block_statistics(ht_loop *loop) {
   ht_cg_state *s = &loop->state;
   const int32_t *order = loop->op->order;
+  const double *p = s->p;
+  if (loop->direction) {
+    HT_TRY(loop->ctx, loop->op->backend->download(loop->ctx, s->n * (int64_t)sizeof *p, s->p, loop->direction));
+    p = loop->direction;
+  }
   for (int64_t b = 0; b < loop->op->blocks; b++) {
     double norm2 = 0, largest = 0;
     int64_t end = (b + 1) * HT_COLUMN_BLOCK < s->n ? (b + 1) * HT_COLUMN_BLOCK : s->n;
     for (int64_t i = b * HT_COLUMN_BLOCK; i < end; i++) {
-      double v = s->p[order ? order[i] : i];
+      double v = p[order ? order[i] : i];
       norm2 += v * v;
       largest = fmax(largest, fabs(v));
     }
     s->block_norm2[b] = norm2;
     s->block_max[b] = largest;
   }
+  return HT_OK;
 }
 
 static void record(ht_cg_state *s) {
@@ -60,7 +65,7 @@ static ht_cg_event run(ht_loop *loop) {
     if (!isfinite(s->norm_r) || !isfinite(rz) || !isfinite(s->beta)) return HT_CG_NONFINITE;
     if (s->norm_r <= s->goal) return HT_CG_REACHED;
     v->xpby(ctx, s->n, s->z, s->beta, s->p); /* p = M^-1 r + beta p */
-    if (s->iteration >= s->decide_at && A->blocks) block_statistics(loop);
+    if (s->iteration >= s->decide_at && A->blocks && block_statistics(loop) != HT_OK) return HT_CG_FAILED;
     if (A->apply(A, loop->block_level, s->p, s->s, s->bytes_level) != HT_OK) return HT_CG_FAILED;
     s->pap = v->dot(ctx, s->n, s->p, s->s);
     event = after_product(s);
@@ -70,29 +75,37 @@ static ht_cg_event run(ht_loop *loop) {
   }
 }
 
-static void set_iterate(ht_loop *loop, const double *x) { memcpy(loop->state.x, x, (size_t)loop->state.n * sizeof *x); }
-static void get_iterate(const ht_loop *loop, double *x) { memcpy(x, loop->state.x, (size_t)loop->state.n * sizeof *x); }
-static void set_residual(ht_loop *loop, const double *r) { memcpy(loop->state.r, r, (size_t)loop->state.n * sizeof *r); }
-static void get_residual(const ht_loop *loop, double *r) { memcpy(r, loop->state.r, (size_t)loop->state.n * sizeof *r); }
+static void set_iterate(ht_loop *loop, const double *x) { loop->op->backend->copy(loop->ctx, loop->state.n, x, loop->state.x); }
+static void get_iterate(const ht_loop *loop, double *x) { loop->op->backend->copy(loop->ctx, loop->state.n, loop->state.x, x); }
+static void set_residual(ht_loop *loop, const double *r) { loop->op->backend->copy(loop->ctx, loop->state.n, r, loop->state.r); }
+static void get_residual(const ht_loop *loop, double *r) { loop->op->backend->copy(loop->ctx, loop->state.n, loop->state.r, r); }
 static void levels_changed(ht_loop *loop) { (void)loop; }
 
-ht_status ht_loop_create_textbook(ht_context *ctx, ht_operator *op, ht_precond *precond, int64_t capacity, ht_loop **loop) {
-  HT_TRY(ctx, ht_loop_allocate(ctx, op, op->n, capacity, loop));
-  ht_loop *l = *loop;
-  ht_status status = ht_allocate_zeroed(ctx, op->n, sizeof(double), &l->state.z);
-  if (status != HT_OK) {
-    ht_loop_destroy(l);
-    *loop = NULL;
-    return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
-  }
-  l->name = "textbook";
-  l->precond = precond;
-  l->vector_bytes = 15 * 8.0 * (double)op->n; /* x r p s z: 11 reads and 4 writes in the calls above */
-  l->run = run;
-  l->set_iterate = set_iterate;
-  l->get_iterate = get_iterate;
-  l->set_residual = set_residual;
-  l->get_residual = get_residual;
-  l->levels_changed = levels_changed;
+static double direction_square(const ht_loop *loop) {
+  return loop->op->backend->dot(loop->ctx, loop->state.n, loop->state.p, loop->state.p);
+}
+
+ht_status ht_loop_create_textbook(ht_context *ctx, ht_operator *op, ht_precond *precond, int64_t capacity, ht_loop **out) {
+  ht_loop *loop;
+  ht_status status;
+  *out = NULL;
+  HT_TRY(ctx, ht_loop_allocate(ctx, op, op->n, capacity, &loop));
+  HT_TRY_GOTO(ctx, status, op->backend->memory_create(ctx, op->n * (int64_t)sizeof(double), &loop->state.z), fail);
+  if (op->blocks && !ht_backend_is_host(ctx, op->backend))
+    HT_TRY_GOTO(ctx, status, ht_allocate(ctx, op->n, sizeof(double), &loop->direction), fail);
+  loop->name = "textbook";
+  loop->precond = precond;
+  loop->vector_bytes = 15 * 8.0 * (double)op->n; /* x r p s z: 11 reads and 4 writes in the calls above */
+  loop->run = run;
+  loop->set_iterate = set_iterate;
+  loop->get_iterate = get_iterate;
+  loop->set_residual = set_residual;
+  loop->get_residual = get_residual;
+  loop->direction_square = direction_square;
+  loop->levels_changed = levels_changed;
+  *out = loop;
   return HT_OK;
+fail:
+  ht_loop_destroy(loop);
+  return status;
 }

@@ -33,6 +33,10 @@ static void get_iterate(const ht_loop *loop, double *x) { move_out(loop, loop->s
 static void set_residual(ht_loop *loop, const double *r) { move_in(loop, r, loop->state.r, -1); }
 static void get_residual(const ht_loop *loop, double *r) { move_out(loop, loop->state.r, r, 1); }
 
+static double direction_square(const ht_loop *loop) {
+  return loop->op->backend->dot(loop->ctx, loop->state.n, loop->state.p, loop->state.p);
+}
+
 static void levels_changed(ht_loop *loop) {
   const ht_split_view *a = loop->op->split;
   ht_split_tile_levels(a, loop->block_level, loop->tile_level);
@@ -73,6 +77,7 @@ ht_status ht_loop_create_fused(ht_context *ctx, ht_operator *op, const double *d
   *out = NULL;
   HT_TRY(ctx, ht_loop_allocate(ctx, op, op->split->padded, capacity, &loop));
   loop->name = "fused";
+  loop->scaled = 1;
   if (diagonal) HT_TRY_GOTO(ctx, status, scale_diagonal(loop, diagonal), fail);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, op->split->tiles, 1, &loop->tile_level), fail);
   HT_TRY_GOTO(ctx, status, op->backend->cg_prepare(ctx, op->split, &loop->plan), fail);
@@ -83,6 +88,7 @@ ht_status ht_loop_create_fused(ht_context *ctx, ht_operator *op, const double *d
   loop->get_iterate = get_iterate;
   loop->set_residual = set_residual;
   loop->get_residual = get_residual;
+  loop->direction_square = direction_square;
   loop->levels_changed = levels_changed;
   levels_changed(loop);
   *out = loop;

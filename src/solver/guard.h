@@ -7,24 +7,29 @@
 #include "policy/policy.h"
 #include "solver/certificate.h"
 #include "solver/loop.h"
+#include "solver/null_space.h"
 #include "solver/options.h"
 
 typedef struct ht_guard {
   ht_context *ctx;
   ht_loop *loop;
   ht_certifier certifier;
-  ht_policy asked; /* as it was made; `policy` may go over to its fallback */
+  const ht_matrix *matrix;         /* NULL for the caller's operator */
+  const ht_null_space *null_space; /* of the matrix */
+  ht_policy asked;                 /* as it was made; `policy` may go over to its fallback */
   ht_policy policy;
   const ht_solve_options *options;
   int64_t policy_interval;
   ht_progress_fn progress;
   void *progress_user;
-  /* workspace, n each */
-  double *residual, *previous, *best, *shifted;
+  /* workspace, n each, in the backend's memory; own_b and own_x stand for the caller's where the backend does not reach them */
+  double *residual, *previous, *best, *own_b, *own_x;
+  double *host; /* what the host looks at, where it cannot touch the backend's memory; else NULL */
   double *ritz; /* 2 entries for each iteration that the loop records */
   /* of the running solve */
   const double *b;
   double *x;
+  int shift; /* b and x are those of the caller times this power of two */
   double goal, norm_b, started;
   ht_level floor;      /* lowest level allowed: raised when a level fails */
   double reference;    /* ||r|| at the last replacement or start */
@@ -36,17 +41,41 @@ typedef struct ht_guard {
   int64_t improved_at; /* iteration of the last clear fall of ||r|| */
   double lowest;       /* ||r|| then */
   int64_t next_pause;  /* every iteration where there is a progress callback */
-  int64_t next_check;  /* of level and progress, which cost more */
-  int64_t interval;    /* iterations to the policy's next look: policy_interval, longer while nothing changes */
+  int64_t next_check;  /* of level and progress, which cost more: every check_every */
+  int64_t check_every;
+  int64_t interval; /* iterations to the policy's next look: policy_interval, longer while nothing changes */
   int64_t next_look;
   int64_t segment_end; /* CG coefficients up to here belong to one Krylov space; -1: still running */
   int64_t replacements, restores;
   char *detail; /* HT_REPORT_TEXT: the value and index that show the outcome */
 } ht_guard;
 
-ht_status ht_guard_allocate(ht_guard *guard, int64_t n);
+/* Workspace and certificate. `averaged`: the operator was made of other values than the matrix as given. */
+ht_status ht_guard_allocate(ht_guard *guard, int averaged);
 void ht_guard_release(ht_guard *guard);
-/* Solve A x = b; x holds the start and receives the best iterate. Fills the solve's fields of the report. */
+/* Solve A x = b; x holds the start and receives the best iterate. Fills the solve's fields of the report. On an error the caller's x is
+ * as it was where the backend does not reach it. */
 ht_status ht_guard_solve(ht_guard *guard, const double *b, double *x, ht_report *report);
+
+/* ---- Steps of the above ---- */
+
+/* guard.c: entries of a vector of n where the host can read them, until the next look. */
+ht_status ht_guard_look(ht_guard *guard, const double *vector, const double **entries);
+/* guard_events.c: what to do about an event. Sets *done and *outcome when the solve is over. */
+ht_status ht_guard_handle(ht_guard *guard, ht_cg_event event, int *done, ht_outcome *outcome);
+void ht_guard_ritz_extremes(const ht_guard *guard, double *smallest, double *largest);
+/* guard_levels.c */
+ht_level ht_guard_lowest_level(const ht_guard *guard);
+void ht_guard_start_levels(ht_guard *guard);
+void ht_guard_consult_policy(ht_guard *guard);
+void ht_guard_give_up_level(ht_guard *guard); /* it failed: over to the policy's fallback where it has one, else one level up */
+double ht_guard_first_drop(ht_level level);   /* how far the residual may fall before it is first replaced; 0: never */
+int ht_guard_meets_goal(const ht_guard *guard, double norm);
+/* x and its true residual from the loop's state; `change` is how far the loop's residual was from it. */
+ht_status ht_guard_refresh(ht_guard *guard, double *norm, double *change);
+/* Put the true residual in the loop's place. The direction is kept when the change is small against it. */
+void ht_guard_replace(ht_guard *guard, double norm, double change);
+void ht_guard_restart(ht_guard *guard);      /* with a fresh direction */
+ht_status ht_guard_restore(ht_guard *guard); /* back to the best iterate known, with a fresh direction */
 
 #endif

@@ -1,4 +1,4 @@
-/* What the two loops share. SPDX-License-Identifier: BSD-3-Clause */
+/* What the loops share. SPDX-License-Identifier: BSD-3-Clause */
 #include "solver/loop.h"
 #include <string.h>
 
@@ -13,8 +13,8 @@ ht_status ht_loop_allocate(ht_context *ctx, ht_operator *op, int64_t length, int
   s->n = length;
   s->capacity = capacity;
   double **vectors[] = {&s->x, &s->r, &s->p, &s->s};
-  for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++)
-    HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, length, sizeof(double), vectors[k]), fail);
+  for (size_t k = 0; length > 0 && k < sizeof vectors / sizeof *vectors; k++)
+    HT_TRY_GOTO(ctx, status, op->backend->memory_create(ctx, length * (int64_t)sizeof(double), vectors[k]), fail);
   double **records[] = {&s->history, &s->alphas, &s->betas};
   for (size_t k = 0; k < sizeof records / sizeof *records; k++)
     HT_TRY_GOTO(ctx, status, ht_allocate(ctx, capacity, sizeof(double), records[k]), fail);
@@ -34,20 +34,13 @@ fail:
 void ht_loop_destroy(ht_loop *loop) {
   if (!loop) return;
   ht_cg_state *s = &loop->state;
-  if (loop->plan) loop->op->backend->cg_release(loop->plan);
-  void *memory[] = {s->x,
-                    s->r,
-                    s->p,
-                    s->s,
-                    s->z,
-                    s->history,
-                    s->alphas,
-                    s->betas,
-                    s->block_norm2,
-                    s->block_max,
-                    loop->block_level,
-                    loop->tile_level,
-                    loop->diagonal};
+  const ht_backend *backend = loop->op->backend;
+  if (loop->plan) backend->cg_release(loop->plan);
+  if (loop->engine) backend->engine_release(loop->engine);
+  void *vectors[] = {s->x, s->r, s->p, s->s, s->z};
+  for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++) backend->memory_release(loop->ctx, vectors[k]);
+  void *memory[] = {s->history,        s->alphas,        s->betas,       s->block_norm2, s->block_max,
+                    loop->block_level, loop->tile_level, loop->diagonal, loop->direction};
   for (size_t k = 0; k < sizeof memory / sizeof *memory; k++) ht_release(loop->ctx, memory[k]);
   ht_release(loop->ctx, loop);
 }

@@ -5,6 +5,7 @@
 #include "base/context.h"
 #include "data/diagonal.h"
 #include "halftone/version.h"
+#include "solver/choose_backend.h"
 #include "solver/guard.h"
 #include "solver/null_space.h"
 
@@ -26,6 +27,8 @@ struct ht_solver {
   /* what prepare made */
   int prepared;
   uint64_t version; /* of the matrix's values */
+  const ht_backend *backend;
+  char why_backend[HT_REPORT_TEXT];
   ht_operator *op;
   ht_precond *precond;
   ht_loop *loop;
@@ -196,27 +199,32 @@ static ht_status choose_symmetric(ht_solver *s) {
   return HT_OK;
 }
 
+static int store_engine(const ht_solver *s) {
+  return s->options.solve.engine == HT_ENGINE_PERSISTENT  ? HT_STORE_ENGINE_PERSISTENT
+         : s->options.solve.engine == HT_ENGINE_STREAMING ? HT_STORE_ENGINE_STREAMING
+                                                          : HT_STORE_ENGINE_AUTO;
+}
+
 static ht_status make_operator(ht_solver *s) {
   const ht_operator_options *o = &s->options.op;
   if (s->apply) return ht_operator_create_callback(s->ctx, s->n, s->apply, s->apply_user, &s->op);
-  switch (o->format) {
-  case HT_FORMAT_CSR: return ht_operator_create_csr(s->ctx, s->symmetric, &s->op);
-  case HT_FORMAT_TILECSC: return ht_operator_create_tilecsc(s->ctx, o, s->symmetric, &s->op);
-  default: return ht_operator_create_split(s->ctx, o, s->symmetric, &s->op);
-  }
+  if (o->format == HT_FORMAT_CSR) return ht_operator_create_csr(s->ctx, s->backend, s->symmetric, &s->op);
+  if (o->format == HT_FORMAT_TILECSC) return ht_operator_create_tilecsc(s->ctx, s->backend, o, s->symmetric, &s->op);
+  if (s->backend->store_create) return ht_operator_create_store(s->ctx, s->backend, o, store_engine(s), s->symmetric, &s->op);
+  return ht_operator_create_split(s->ctx, s->backend, o, s->symmetric, &s->op);
 }
 
 /* The caller's operator takes Jacobi from the caller's diagonal; the other preconditioners need a matrix. */
 static ht_status make_precond(ht_solver *s) {
   ht_precond_options o = s->options.precond;
   int unknowns = s->op->split ? s->op->split->block : 1;
-  if (s->apply) return ht_precond_create_diagonal(s->ctx, s->n, o.precond == HT_PRECOND_NONE ? NULL : s->diagonal, &s->precond);
+  if (s->apply) return ht_precond_create_diagonal(s->ctx, s->backend, s->n, o.precond == HT_PRECOND_NONE ? NULL : s->diagonal, &s->precond);
   if (s->null_space.empty_rows && o.precond != HT_PRECOND_NONE) {
     if (o.precond != HT_PRECOND_JACOBI)
       ht_log(s->ctx, HT_LOG_WARNING, "a matrix with empty rows has no such preconditioner; jacobi is used");
-    return ht_precond_create_diagonal(s->ctx, s->n, s->diagonal, &s->precond);
+    return ht_precond_create_diagonal(s->ctx, s->backend, s->n, s->diagonal, &s->precond);
   }
-  return ht_precond_create(s->ctx, &o, s->symmetric, unknowns, &s->precond);
+  return ht_precond_create(s->ctx, s->backend, &o, s->symmetric, unknowns, &s->precond);
 }
 
 static int64_t history_capacity(const ht_solver *s) {
@@ -224,25 +232,43 @@ static int64_t history_capacity(const ht_solver *s) {
   return (limit < 1000000 ? limit : 1000000) + 1;
 }
 
-/* The fused engine runs the split storage with a diagonal preconditioner; everything else runs the textbook loop. */
+/* The engines run the split storage, or a backend's own, with a diagonal preconditioner; everything else runs the textbook loop. */
 static ht_status make_loop(ht_solver *s) {
-  int diagonal_only = !strcmp(s->precond->name, "none") || !strcmp(s->precond->name, "jacobi");
-  int possible = s->op->split && s->op->backend->cg_run && diagonal_only;
-  int wanted = s->options.solve.engine;
-  HT_CHECK(s->ctx, possible || wanted != HT_ENGINE_FUSED, HT_BAD_OPTION,
-           "the fused engine needs --format split and --precond none or jacobi, and has %s and %s; use --engine auto", s->op->format,
-           s->precond->name);
-  if (possible && wanted != HT_ENGINE_TEXTBOOK)
-    return ht_loop_create_fused(s->ctx, s->op, !strcmp(s->precond->name, "jacobi") ? s->diagonal : NULL, history_capacity(s), &s->loop);
+  static const char *const names[] = {"auto", "fused", "textbook", "persistent", "streaming"};
+  int wanted = s->options.solve.engine, jacobi = !strcmp(s->precond->name, "jacobi");
+  int diagonal_only = jacobi || !strcmp(s->precond->name, "none");
+  int fused = diagonal_only && s->op->split && s->op->backend->cg_run, own = diagonal_only && s->op->store && s->op->backend->engine_run;
+  HT_CHECK(
+      s->ctx, wanted == HT_ENGINE_AUTO || wanted == HT_ENGINE_TEXTBOOK || (wanted == HT_ENGINE_FUSED ? fused : own), HT_BAD_OPTION,
+      "the engine %s needs --format split, --precond none or jacobi and a backend that has it, and has %s, %s and %s; use --engine auto",
+      names[wanted], s->op->format, s->precond->name, s->op->backend->name);
+  if (own && wanted != HT_ENGINE_TEXTBOOK)
+    return ht_loop_create_engine(s->ctx, s->op, jacobi ? s->diagonal : NULL, history_capacity(s), &s->loop);
+  if (fused && wanted != HT_ENGINE_TEXTBOOK)
+    return ht_loop_create_fused(s->ctx, s->op, jacobi ? s->diagonal : NULL, history_capacity(s), &s->loop);
   return ht_loop_create_textbook(s->ctx, s->op, s->precond, history_capacity(s), &s->loop);
+}
+
+/* The textbook loop cannot look at a store's direction block by block: the order of the unknowns there is the store's own. */
+static int sees_blocks(const ht_solver *s) { return s->op->blocks > 0 && (!s->op->store || s->loop->engine); }
+
+static void gather_store_facts(const ht_solver *s, ht_policy_facts *f) {
+  ht_store_info info;
+  s->op->backend->store_info(s->op->store, &info);
+  f->bytes_streamed = info.bytes_level[HT_LEVEL_64] + s->loop->vector_bytes;
+  f->unknowns_per_node = 1;
+  f->error_16 = info.error_16;
+  f->share_exact_16 = info.share_exact_16;
+  f->share_exact_32 = info.share_exact_32;
 }
 
 static ht_policy_facts gather_facts(const ht_solver *s) {
   const ht_split_view *a = s->op->split;
   ht_policy_facts f = {
-      .levels = s->op->blocks > 0, .share_exact_16 = NAN, .share_exact_32 = NAN, .cache_bytes = (double)s->op->backend->cache_bytes()};
+      .levels = sees_blocks(s), .share_exact_16 = NAN, .share_exact_32 = NAN, .cache_bytes = (double)s->op->backend->cache_bytes()};
   f.bytes_streamed = (double)s->op->bytes + s->loop->vector_bytes;
   f.nonzeros_per_row = (double)s->op->nnz / (double)s->n;
+  if (s->op->store) gather_store_facts(s, &f);
   if (!a || !s->op->nnz) return f;
   double exact_16 = 0, exact_32 = 0;
   for (int64_t t = 0; t < a->tiles; t++) {
@@ -272,16 +298,33 @@ static ht_status make_all(ht_solver *s) {
   if (!s->precond) HT_TRY(s->ctx, make_precond(s));
   HT_TRY(s->ctx, make_loop(s));
   ht_guard *g = &s->guard;
-  *g = (ht_guard){.ctx = s->ctx, .loop = s->loop, .options = &s->options.solve};
-  HT_TRY(s->ctx, ht_guard_allocate(g, s->n));
-  ht_certifier_init(&g->certifier, s->ctx, s->matrix, s->op);
+  *g = (ht_guard){.ctx = s->ctx, .loop = s->loop, .matrix = s->matrix, .null_space = &s->null_space, .options = &s->options.solve};
+  HT_TRY(s->ctx, ht_guard_allocate(g, s->symmetric != s->matrix));
   s->facts = gather_facts(s);
   s->why[0] = 0;
   if (s->policy_fn)
     ht_policy_create_user(s->policy_fn, s->policy_user, &g->asked);
   else
     HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &s->facts, &g->asked, s->why));
+  HT_CHECK(s->ctx, !g->asked.decide || !s->op->blocks || sees_blocks(s), HT_BAD_OPTION,
+           "the policy %s looks at the direction block by block, which the textbook loop cannot on the %s backend's storage; use --engine "
+           "auto, or a fixed policy",
+           g->asked.name, s->op->backend->name);
+  HT_TRY(s->ctx, s->backend->failed(s->ctx));
   return HT_OK;
+}
+
+/* On the backend that is asked for. Where auto chose one that then fails, its memory too small or the device in use, the CPU takes over. */
+static ht_status make_somewhere(ht_solver *s) {
+  if (!s->op) HT_TRY(s->ctx, ht_choose_backend(s->ctx, &s->options, s->matrix ? s->matrix->nnz : -1, &s->backend, s->why_backend));
+  ht_status status = make_all(s);
+  int elsewhere = s->why_backend[0] && !ht_backend_is_host(s->ctx, s->backend) && (status == HT_NO_MEMORY || status == HT_UNSUPPORTED);
+  if (status == HT_OK || !elsewhere) return status;
+  ht_log(s->ctx, HT_LOG_WARNING, "the %s backend cannot take the matrix, and the CPU is used: %s", s->backend->name,
+         ht_context_error(s->ctx));
+  forget(s);
+  HT_TRY(s->ctx, ht_choose_cpu_instead(s->ctx, &s->backend, s->why_backend));
+  return make_all(s);
 }
 
 static ht_status read_diagonal(ht_solver *s) {
@@ -305,7 +348,7 @@ ht_status ht_solver_prepare(ht_solver *s) {
   forget_loop(s);
   if (!same_pattern || s->refused != HT_CONVERGED) forget(s);
   if (s->refused == HT_CONVERGED) {
-    ht_status status = make_all(s);
+    ht_status status = make_somewhere(s);
     if (status != HT_OK) {
       forget(s);
       return ht_trace(s->ctx, status, __func__, __FILE__, __LINE__);
@@ -329,8 +372,7 @@ static void describe(const ht_solver *s, ht_report *r) {
   r->time_setup_s = s->time_setup_s;
   snprintf(r->policy, sizeof r->policy, "%s", s->policy_fn ? "custom" : s->options.policy.policy);
   snprintf(r->version, sizeof r->version, "%s", ht_version());
-  snprintf(r->backend, sizeof r->backend, "cpu");
-  if (!op) return; /* refused */
+  if (!op) return; /* refused: nothing was chosen */
   r->share_exact_16 = s->facts.share_exact_16;
   r->share_exact_f32 = s->facts.share_exact_32;
   r->time_ordering_s = op->time_ordering_s;
@@ -342,23 +384,8 @@ static void describe(const ht_solver *s, ht_report *r) {
   snprintf(r->ordering, sizeof r->ordering, "%s", op->ordering ? op->ordering : "natural");
   snprintf(r->format, sizeof r->format, "%s", op->format);
   snprintf(r->backend, sizeof r->backend, "%s", op->backend->name);
+  snprintf(r->backend_chosen, sizeof r->backend_chosen, "%s", s->why_backend);
   snprintf(r->isa, sizeof r->isa, "%s", op->backend->isa());
-}
-
-/* A part of b that A cannot reach and that the tolerance does not cover. */
-static int is_inconsistent(const ht_solver *s, const double *b, ht_report *r) {
-  if (!s->null_space.empty_rows && !s->null_space.constant) return 0;
-  double norm_b = ht_norm2(s->ctx, s->op->backend, s->n, b);
-  double part = ht_null_space_part(&s->null_space, s->matrix, b, r->detail, sizeof r->detail);
-  if (!(part > fmax(s->options.solve.rtol * norm_b, s->options.solve.atol))) {
-    r->detail[0] = 0;
-    return 0;
-  }
-  r->outcome = isfinite(part) ? HT_SINGULAR : HT_NON_FINITE;
-  r->iterations = 0;
-  r->norm_b = norm_b;
-  r->time_solve_s = 0;
-  return 1;
 }
 
 static ht_status solve_column(ht_solver *s, const double *b, double *x, ht_report *r) {
@@ -370,7 +397,6 @@ static ht_status solve_column(ht_solver *s, const double *b, double *x, ht_repor
     snprintf(r->detail, sizeof r->detail, "%s", s->refusal);
     return HT_OK;
   }
-  if (s->matrix && is_inconsistent(s, b, r)) return HT_OK;
   s->guard.policy_interval = s->options.policy.policy_interval;
   s->guard.asked.theta = s->options.policy.budget_theta;
   s->guard.asked.eta = s->options.policy.budget_eta;

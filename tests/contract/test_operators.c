@@ -14,24 +14,34 @@
 
 typedef ht_status (*create_fn)(ht_context *ctx, const ht_matrix *matrix, ht_operator **op);
 
+static const ht_backend *cpu(ht_context *ctx) {
+  const ht_backend *backend;
+  assert_int_equal(ht_backend_find(ctx, "cpu", &backend), HT_OK);
+  return backend;
+}
+
+static ht_status create_csr(ht_context *ctx, const ht_matrix *matrix, ht_operator **op) {
+  return ht_operator_create_csr(ctx, cpu(ctx), matrix, op);
+}
+
 static ht_status create_tilecsc(ht_context *ctx, const ht_matrix *matrix, ht_operator **op) {
   ht_operator_options options = {0};
-  return ht_operator_create_tilecsc(ctx, &options, matrix, op);
+  return ht_operator_create_tilecsc(ctx, cpu(ctx), &options, matrix, op);
 }
 
 static ht_status create_tilecsc_128(ht_context *ctx, const ht_matrix *matrix, ht_operator **op) {
   ht_operator_options options = {.tile_rows = 128};
-  return ht_operator_create_tilecsc(ctx, &options, matrix, op);
+  return ht_operator_create_tilecsc(ctx, cpu(ctx), &options, matrix, op);
 }
 
 static ht_status create_split(ht_context *ctx, const ht_matrix *matrix, ht_operator **op) {
   ht_operator_options options = {.exactness_flags = 1};
-  return ht_operator_create_split(ctx, &options, matrix, op);
+  return ht_operator_create_split(ctx, cpu(ctx), &options, matrix, op);
 }
 
 static ht_status create_split_rcm(ht_context *ctx, const ht_matrix *matrix, ht_operator **op) {
   ht_operator_options options = {.ordering = HT_ORDERING_RCM};
-  return ht_operator_create_split(ctx, &options, matrix, op);
+  return ht_operator_create_split(ctx, cpu(ctx), &options, matrix, op);
 }
 
 static int multiply_plainly(void *user, int64_t n, const double *x, double *y) {
@@ -56,7 +66,7 @@ static const struct {
   create_fn create;
   int updates;
 } operators[] = {
-    {"csr", ht_operator_create_csr, 1},
+    {"csr", create_csr, 1},
     {"tilecsc", create_tilecsc, 1},
     {"tilecsc, 128 rows", create_tilecsc_128, 1},
     {"split", create_split, 1},
@@ -386,7 +396,7 @@ static void tilecsc_refuses_heights_it_cannot_hold(void **state) {
   ht_matrix *a = pattern_matrix(ctx, PATTERN_DIAGONAL, 5, 1, 0);
   ht_operator_options options = {.tile_rows = 31};
   ht_operator *op;
-  assert_int_equal(ht_operator_create_tilecsc(ctx, &options, a, &op), HT_BAD_OPTION);
+  assert_int_equal(ht_operator_create_tilecsc(ctx, cpu(ctx), &options, a, &op), HT_BAD_OPTION);
   assert_null(op);
   ht_matrix_destroy(a);
   ht_context_destroy(ctx);

@@ -19,10 +19,16 @@ static ht_context *plain_context(void) {
   return ctx;
 }
 
+static const ht_backend *cpu(ht_context *ctx) {
+  const ht_backend *backend;
+  assert_int_equal(ht_backend_find(ctx, "cpu", &backend), HT_OK);
+  return backend;
+}
+
 static ht_precond *make(ht_context *ctx, const char *name, ht_precond_options options, const ht_matrix *a) {
   ht_precond *m = NULL;
   while (ht_precond_at(options.precond) && strcmp(ht_precond_at(options.precond)->name, name)) options.precond++;
-  if (ht_precond_create(ctx, &options, a, 1, &m) != HT_OK) fail_msg("%s: %s", name, ht_context_error(ctx));
+  if (ht_precond_create(ctx, cpu(ctx), &options, a, 1, &m) != HT_OK) fail_msg("%s: %s", name, ht_context_error(ctx));
   return m;
 }
 
@@ -161,7 +167,7 @@ static void check_memory(const where *w, ht_context *plain, int row, pattern p, 
   for (long fail_at = 0;; fail_at++) {
     allocator.requests = 0;
     allocator.fail_at = fail_at;
-    ht_status status = ht_precond_create(ctx, &options, a, 1, &m);
+    ht_status status = ht_precond_create(ctx, cpu(ctx), &options, a, 1, &m);
     if (status == HT_OK) break;
     assert_int_equal(status, HT_NO_MEMORY);
     assert_null(m);
@@ -246,9 +252,9 @@ static void block_is_the_unknowns_per_node(void **state) {
   ht_precond_options options = {.precond = HT_PRECOND_BLOCK_JACOBI};
   ht_precond *by_node, *by_option;
   where w = {"block-jacobi", "block 3", 65};
-  assert_int_equal(ht_precond_create(ctx, &options, a, 3, &by_node), HT_OK);
+  assert_int_equal(ht_precond_create(ctx, cpu(ctx), &options, a, 3, &by_node), HT_OK);
   options.precond_block = 3;
-  assert_int_equal(ht_precond_create(ctx, &options, a, 2, &by_option), HT_OK);
+  assert_int_equal(ht_precond_create(ctx, cpu(ctx), &options, a, 2, &by_option), HT_OK);
   same_bits(&w, by_node, by_option, "three unknowns a node are not blocks of three");
   ht_precond_destroy(by_node);
   ht_precond_destroy(by_option);
@@ -336,7 +342,7 @@ static void bad_diagonals_are_named(void **state) {
       ht_matrix *a = full_matrix(ctx, 3, full);
       ht_precond_options options = {.precond = row};
       ht_precond *m;
-      ht_status status = ht_precond_create(ctx, &options, a, 1, &m);
+      ht_status status = ht_precond_create(ctx, cpu(ctx), &options, a, 1, &m);
       if (row == HT_PRECOND_NONE) {
         assert_int_equal(status, HT_OK);
         ht_precond_destroy(m);
@@ -381,11 +387,11 @@ static void a_diagonal_alone_is_enough(void **state) {
   const double diagonal[4] = {2, -1, 0, 8}, r[4] = {2, 3, 4, 4}, expected[4] = {1, 3, 4, 0.5};
   double z[4];
   ht_precond *m;
-  assert_int_equal(ht_precond_create_diagonal(ctx, 4, diagonal, &m), HT_OK);
+  assert_int_equal(ht_precond_create_diagonal(ctx, cpu(ctx), 4, diagonal, &m), HT_OK);
   apply(m, r, z);
   assert_memory_equal(z, expected, sizeof z);
   ht_precond_destroy(m);
-  assert_int_equal(ht_precond_create_diagonal(ctx, 4, NULL, &m), HT_OK);
+  assert_int_equal(ht_precond_create_diagonal(ctx, cpu(ctx), 4, NULL, &m), HT_OK);
   assert_string_equal(m->name, "none");
   apply(m, r, z);
   assert_memory_equal(z, r, sizeof z);

@@ -3,6 +3,13 @@
 
 const ht_backend ht_backend_cpu = {
     .name = "cpu",
+    .open = ht_cpu_open,
+    .failed = ht_cpu_failed,
+    .memory_create = ht_cpu_memory_create,
+    .memory_release = ht_release,
+    .upload = ht_cpu_transfer,
+    .download = ht_cpu_transfer,
+    .reaches = ht_cpu_reaches,
     .isa = ht_cpu_isa_name,
     .set_isa = ht_cpu_set_isa,
     .cache_bytes = ht_cpu_cache_bytes,
@@ -14,6 +21,9 @@ const ht_backend ht_backend_cpu = {
     .axpy = ht_cpu_axpy,
     .xpby = ht_cpu_xpby,
     .scale_by = ht_cpu_scale_by,
+    .copy = ht_cpu_copy,
+    .shift = ht_cpu_shift,
+    .norm_inf = ht_cpu_norm_inf,
     .cg_prepare = ht_cpu_cg_prepare,
     .cg_run = ht_cpu_cg_run,
     .cg_release = ht_cpu_cg_release,

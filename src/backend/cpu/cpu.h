@@ -5,6 +5,12 @@
 #include "backend/cpu/isa.h"
 #include "backend/cpu/split.h"
 
+/* memory.c */
+ht_status ht_cpu_open(ht_context *ctx, const char *device);
+ht_status ht_cpu_failed(ht_context *ctx);
+ht_status ht_cpu_memory_create(ht_context *ctx, int64_t bytes, void *memory);
+ht_status ht_cpu_transfer(ht_context *ctx, int64_t bytes, const void *from, void *to);
+int ht_cpu_reaches(ht_context *ctx, const void *memory);
 /* csr.c */
 void ht_cpu_csr_multiply(ht_context *ctx, const ht_csr_view *a, const double *x, double *y);
 void ht_cpu_csr_residual(ht_context *ctx, const ht_csr_view *a, const double *x, const double *b, double *r);
@@ -15,6 +21,9 @@ double ht_cpu_dot(ht_context *ctx, int64_t n, const double *x, const double *y);
 void ht_cpu_axpy(ht_context *ctx, int64_t n, double a, const double *x, double *y);
 void ht_cpu_xpby(ht_context *ctx, int64_t n, const double *x, double b, double *y);
 void ht_cpu_scale_by(ht_context *ctx, int64_t n, const double *d, const double *x, double *y);
+void ht_cpu_copy(ht_context *ctx, int64_t n, const double *x, double *y);
+void ht_cpu_shift(ht_context *ctx, int64_t n, int exponent, const double *x, double *y);
+double ht_cpu_norm_inf(ht_context *ctx, int64_t n, const double *x);
 /* cache.c */
 int64_t ht_cpu_cache_bytes(void);
 /* cg.c */

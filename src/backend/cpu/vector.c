@@ -1,5 +1,6 @@
 /* Vector operations. Sums run over fixed chunks, chunk sums are added in order: the bits do not depend on the threads.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include "backend/cpu/cpu.h"
 
 enum { CHUNK = 4096, PARALLEL_FROM = 20000, SUMS = 512 };
@@ -46,4 +47,30 @@ void ht_cpu_scale_by(ht_context *ctx, int64_t n, const double *d, const double *
   int threads = ctx->threads;
 #pragma omp parallel for schedule(static) num_threads(threads) if (n > PARALLEL_FROM)
   for (int64_t i = 0; i < n; i++) y[i] = d[i] * x[i];
+}
+
+void ht_cpu_copy(ht_context *ctx, int64_t n, const double *x, double *y) {
+  int threads = ctx->threads;
+#pragma omp parallel for schedule(static) num_threads(threads) if (n > PARALLEL_FROM)
+  for (int64_t i = 0; i < n; i++) y[i] = x[i];
+}
+
+void ht_cpu_shift(ht_context *ctx, int64_t n, int exponent, const double *x, double *y) {
+  int threads = ctx->threads;
+#pragma omp parallel for schedule(static) num_threads(threads) if (n > PARALLEL_FROM)
+  for (int64_t i = 0; i < n; i++) y[i] = ldexp(x[i], exponent);
+}
+
+/* Comparisons lose a NaN: it is looked for apart. */
+double ht_cpu_norm_inf(ht_context *ctx, int64_t n, const double *x) {
+  int threads = ctx->threads;
+  double largest = 0;
+  int nan = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(max : largest) reduction(| : nan) if (n > PARALLEL_FROM)
+  for (int64_t i = 0; i < n; i++) {
+    double size = fabs(x[i]);
+    largest = size > largest ? size : largest;
+    nan |= x[i] != x[i];
+  }
+  return nan ? NAN : largest;
 }

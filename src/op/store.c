@@ -1,0 +1,132 @@
+/* The operator on a backend's own split storage. SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
+#include <math.h>
+#include "data/order.h"
+#include "data/patches.h"
+#include "op/operator.h"
+
+typedef struct {
+  ht_operator base;
+  ht_store_info info;
+  float *error[HT_LEVEL_64];
+} store_operator;
+
+/* A block's bytes are an even share of the whole. */
+static ht_status apply(ht_operator *self, const uint8_t *block_level, const double *x, double *y, double *bytes_level) {
+  const store_operator *op = (const store_operator *)self;
+  self->backend->store_multiply(self->store, block_level, x, y);
+  if (bytes_level && !block_level) bytes_level[HT_LEVEL_64] += op->info.bytes_level[HT_LEVEL_64];
+  for (int64_t b = 0; bytes_level && block_level && b < self->blocks; b++)
+    bytes_level[block_level[b]] += op->info.bytes_level[block_level[b]] / (double)self->blocks;
+  HT_TRY(self->ctx, self->backend->failed(self->ctx));
+  return HT_OK;
+}
+
+/* The largest column error of the whole, in the caller's scale, stands for each block: the store's order of the unknowns is its own, so
+ * that no block's own scale is known here. 32 bits hold 16 more than 16 do. */
+static void spread_errors(store_operator *op, const ht_matrix *matrix) {
+  double largest = 0; /* diagonal entry: the largest scale, squared */
+  for (int64_t i = 0; i < matrix->n; i++)
+    for (int64_t k = matrix->row_start[i]; k < matrix->row_start[i + 1]; k++)
+      if (matrix->columns[k] == i) largest = fmax(largest, matrix->values[k]);
+  double error = fmin(2 * largest * op->info.error_16, FLT_MAX); /* scales are powers of two: within a factor sqrt 2 */
+  for (int64_t b = 0; b < op->base.blocks; b++) {
+    op->error[HT_LEVEL_16][b] = (float)error;
+    op->error[HT_LEVEL_32][b] = (float)(error * 0x1p-16);
+  }
+}
+
+static void describe(store_operator *op, const ht_matrix *matrix) {
+  op->base.backend->store_info(op->base.store, &op->info);
+  op->base.bytes = op->info.bytes;
+  spread_errors(op, matrix);
+}
+
+static ht_status update(ht_operator *self, const ht_matrix *matrix) {
+  const ht_csr_view a = ht_matrix_view(matrix);
+  HT_TRY(self->ctx, ht_operator_check_update(self, matrix));
+  HT_TRY(self->ctx, self->backend->store_set_values(self->store, &a));
+  describe((store_operator *)self, matrix);
+  return HT_OK;
+}
+
+static void destroy(ht_operator *self) {
+  store_operator *op = (store_operator *)self;
+  if (self->store) self->backend->store_release(self->store);
+  for (int level = 0; level < HT_LEVEL_64; level++) ht_release(self->ctx, op->error[level]);
+  ht_release(self->ctx, op);
+}
+
+static int64_t longest_row(const ht_csr_view *a) {
+  int64_t longest = 0;
+  for (int64_t i = 0; i < a->n; i++)
+    if (a->row_start[i + 1] - a->row_start[i] > longest) longest = a->row_start[i + 1] - a->row_start[i];
+  return longest;
+}
+
+/* Patches where the engine wants them, else the order that was asked for; *order NULL: natural. */
+static ht_status order_rows(store_operator *op, int ordering, const ht_csr_view *a, int64_t patch_rows, int32_t **order) {
+  ht_context *ctx = op->base.ctx;
+  const ht_node_graph graph = {.block = 1, .nodes = a->n, .start = a->row_start, .columns = a->columns};
+  *order = NULL;
+  if (!patch_rows && ordering == HT_ORDERING_NATURAL) return HT_OK;
+  if (!patch_rows && ordering == HT_ORDERING_AUTO) {
+    HT_TRY(ctx, ht_order_auto(ctx, &graph, order));
+    op->base.ordering = *order ? "rcm" : "natural";
+    return HT_OK;
+  }
+  op->base.ordering = patch_rows ? "patches" : "rcm";
+  HT_TRY(ctx, ht_allocate(ctx, a->n, sizeof **order, order));
+  return patch_rows ? ht_order_patches(ctx, a, patch_rows, *order) : ht_order_rcm(ctx, &graph, *order);
+}
+
+static ht_status create_store(store_operator *op, const ht_operator_options *options, int engine, const ht_csr_view *a) {
+  ht_context *ctx = op->base.ctx;
+  const ht_backend *backend = op->base.backend;
+  ht_store_options store = {.exactness_flags = options->exactness_flags};
+  int32_t *order;
+  double start = ht_seconds();
+  backend->store_plan(ctx, a->n, a->nnz, longest_row(a), (ht_store_engine)engine, &store.plan);
+  ht_status status = order_rows(op, options->ordering, a, store.plan.patch_rows, &order);
+  op->base.time_ordering_s = ht_seconds() - start;
+  store.order = order;
+  if (status == HT_OK) status = backend->store_create(ctx, a, &store, &op->base.store);
+  ht_release(ctx, order);
+  return status;
+}
+
+static ht_status build(store_operator *op, const ht_operator_options *options, int engine, const ht_matrix *matrix) {
+  ht_context *ctx = op->base.ctx;
+  const ht_csr_view a = ht_matrix_view(matrix);
+  HT_TRY(ctx, create_store(op, options, engine, &a));
+  op->base.backend->store_info(op->base.store, &op->info);
+  op->base.blocks = op->info.blocks;
+  for (int level = 0; level < HT_LEVEL_64; level++) {
+    HT_TRY(ctx, ht_allocate(ctx, op->base.blocks, sizeof(float), &op->error[level]));
+    op->base.column_error[level] = op->error[level];
+  }
+  describe(op, matrix);
+  return HT_OK;
+}
+
+ht_status ht_operator_create_store(ht_context *ctx, const ht_backend *backend, const ht_operator_options *options, int engine,
+                                   const ht_matrix *matrix, ht_operator **out) {
+  store_operator *op;
+  ht_status status;
+  *out = NULL;
+  HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *op, &op));
+  op->base = (ht_operator){.ctx = ctx,
+                           .backend = backend,
+                           .format = "split",
+                           .n = matrix->n,
+                           .nnz = matrix->nnz,
+                           .apply = apply,
+                           .update = update,
+                           .destroy = destroy};
+  HT_TRY_GOTO(ctx, status, build(op, options, engine, matrix), fail);
+  *out = &op->base;
+  return HT_OK;
+fail:
+  destroy(&op->base);
+  return status;
+}

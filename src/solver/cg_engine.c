@@ -1,0 +1,62 @@
+/* The loop of a backend's own store: the engine keeps the vectors and runs until an event; scalars, records and levels are the host's.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+#include "solver/loop.h"
+
+static void set_iterate(ht_loop *loop, const double *x) { loop->op->backend->engine_set_iterate(loop->engine, x); }
+static void get_iterate(const ht_loop *loop, double *x) { loop->op->backend->engine_get_iterate(loop->engine, x); }
+static void set_residual(ht_loop *loop, const double *r) { loop->op->backend->engine_set_residual(loop->engine, r); }
+static void get_residual(const ht_loop *loop, double *r) { loop->op->backend->engine_get_residual(loop->engine, r); }
+static double direction_square(const ht_loop *loop) { return loop->op->backend->engine_direction_square(loop->engine); }
+
+/* A block's bytes are an even share of the whole. */
+static void count_sweep(ht_loop *loop) {
+  ht_store_info info;
+  loop->op->backend->store_info(loop->op->store, &info);
+  memset(loop->sweep_bytes, 0, sizeof loop->sweep_bytes);
+  for (int64_t b = 0; b < info.blocks; b++)
+    loop->sweep_bytes[loop->block_level[b]] += info.bytes_level[loop->block_level[b]] / (double)info.blocks;
+}
+
+static void levels_changed(ht_loop *loop) {
+  loop->op->backend->engine_set_levels(loop->engine, loop->block_level);
+  count_sweep(loop);
+}
+
+/* Where the engine decided by itself, the levels of the end stand for the whole run. */
+static ht_cg_event run(ht_loop *loop) {
+  ht_cg_state *s = &loop->state;
+  int64_t before = s->fresh ? s->iteration - 1 : s->iteration;
+  ht_cg_event event = loop->op->backend->engine_run(loop->engine, s);
+  if (s->decide_rule != HT_DECIDE_HOST) count_sweep(loop);
+  for (int level = 0; level < HT_LEVELS; level++) s->bytes_level[level] += (double)(s->iteration - before) * loop->sweep_bytes[level];
+  return event;
+}
+
+ht_status ht_loop_create_engine(ht_context *ctx, ht_operator *op, const double *diagonal, int64_t capacity, ht_loop **out) {
+  ht_loop *loop;
+  ht_status status;
+  ht_store_info info;
+  *out = NULL;
+  HT_TRY(ctx, ht_loop_allocate(ctx, op, 0, capacity, &loop));
+  HT_TRY_GOTO(ctx, status, op->backend->engine_create(op->store, diagonal, capacity, &loop->engine), fail);
+  op->backend->store_info(op->store, &info);
+  loop->name = info.engine;
+  loop->scaled = loop->decides = 1;
+  loop->state.n = info.padded;
+  loop->state.block_level = loop->block_level;
+  loop->vector_bytes = (8 * 8.0 + (diagonal ? 8 : 0)) * (double)info.padded; /* 4 reads and 4 writes, where they leave the chip */
+  loop->run = run;
+  loop->set_iterate = set_iterate;
+  loop->get_iterate = get_iterate;
+  loop->set_residual = set_residual;
+  loop->get_residual = get_residual;
+  loop->direction_square = direction_square;
+  loop->levels_changed = levels_changed;
+  levels_changed(loop);
+  *out = loop;
+  return HT_OK;
+fail:
+  ht_loop_destroy(loop);
+  return status;
+}

@@ -1,0 +1,241 @@
+/* What the guard does at each event of a loop. SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include "solver/guard.h"
+#include "solver/spectrum.h"
+
+enum { NULL_TEST_AFTER = 200, FUTILE_CLAIMS = 3 };
+static const double POLL_EVERY_S = 0.05; /* for the stop flag, the time limit and the progress callback */
+
+/* Each handler sets *done and *outcome when the solve is over. */
+typedef ht_status handler(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome);
+
+static void finish(int *done, ht_outcome *outcome, ht_outcome which) {
+  *done = 1;
+  *outcome = which;
+}
+
+/* The loop's residual fell by what the level can bear: replace it, and learn how far the next fall may go. */
+static ht_status on_dropped(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
+  double norm, change, before = g->reference;
+  (void)event, (void)done, (void)outcome;
+  HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
+  ht_guard_replace(g, norm, change);
+  if (norm > 0.5 * before)
+    ht_guard_give_up_level(g);
+  else
+    g->drop = fmin(fmax(30 * change / before, ht_guard_first_drop(ht_guard_lowest_level(g))), 0.3);
+  return HT_OK;
+}
+
+/* The loop says the tolerance is met: only the true residual decides. */
+static ht_status on_reached(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
+  double norm, change, before = g->reference;
+  (void)event;
+  HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
+  if (ht_guard_meets_goal(g, norm)) {
+    finish(done, outcome, HT_CONVERGED);
+    return HT_OK;
+  }
+  if (g->options->stopping == HT_STOPPING_PAPER) {
+    finish(done, outcome, HT_RECURSIVE_ONLY);
+    snprintf(g->detail, HT_REPORT_TEXT, "the true residual is %.2e ||b|| where the recursive one is %.2e", norm / g->norm_b,
+             g->loop->state.norm_r / g->norm_b);
+    return HT_OK;
+  }
+  ht_guard_replace(g, norm, change);
+  ht_guard_restart(g);
+  if (ht_guard_lowest_level(g) < HT_LEVEL_64) {
+    if (!g->policy.replaces || norm > 0.5 * before) ht_guard_give_up_level(g);
+    return HT_OK;
+  }
+  g->futile = norm > 0.5 * g->claimed ? g->futile + 1 : 0;
+  g->claimed = norm;
+  if (g->futile >= FUTILE_CLAIMS) {
+    finish(done, outcome, HT_ATTAINABLE_ACCURACY);
+    snprintf(g->detail, HT_REPORT_TEXT, "the recursive residual met the tolerance %d times and the true one stayed at %.2e ||b||",
+             FUTILE_CLAIMS + 1, norm / g->norm_b);
+  }
+  return HT_OK;
+}
+
+static ht_status on_decide(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
+  (void)event, (void)done, (void)outcome;
+  ht_guard_consult_policy(g);
+  return HT_OK;
+}
+
+static ht_status on_limit(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
+  (void)event;
+  snprintf(g->detail, HT_REPORT_TEXT, "%lld iterations were made; raise max-iterations, or try a stronger preconditioner",
+           (long long)g->loop->state.iteration);
+  finish(done, outcome, HT_ITERATION_LIMIT);
+  return HT_OK;
+}
+
+static ht_status on_failed(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
+  (void)event, (void)done, (void)outcome;
+  return g->ctx->status;
+}
+
+/* ||A|| ||p||^2, which p'Ap is measured by: ||A|| is 1 where the diagonal is, else ||A||_inf is taken. */
+static double curvature_scale(const ht_guard *g) {
+  double size = g->loop->scaled ? 1 : g->certifier.norm_inf;
+  return g->loop->direction_square(g->loop) * (isfinite(size) && size > 0 ? size : 1);
+}
+
+/* Non-positive curvature, a non-finite number or, below FP64 alone (set_events), a residual that grew. Below FP64 the storage may
+ * be to blame: go back and climb. In FP64 it is the matrix, or a direction that rounding has spoilt near the end: that gets
+ * FUTILE_CLAIMS restarts. */
+static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
+  double norm, change, scale = curvature_scale(g), curvature = g->loop->state.pap / scale;
+  if (ht_guard_lowest_level(g) < HT_LEVEL_64) {
+    HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
+    ht_guard_give_up_level(g);
+    return ht_guard_restore(g);
+  }
+  if (event == HT_CG_CURVATURE && curvature < -1e-10) {
+    snprintf(g->detail, HT_REPORT_TEXT, "p'Ap = %.3e at iteration %lld, %.1e of ||A|| ||p||^2: the matrix has a negative eigenvalue",
+             g->loop->state.pap, (long long)g->loop->state.iteration, curvature);
+    finish(done, outcome, HT_INDEFINITE);
+    return HT_OK;
+  }
+  HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
+  if (ht_guard_meets_goal(g, norm)) {
+    finish(done, outcome, HT_CONVERGED);
+    return HT_OK;
+  }
+  if (g->futile++ < FUTILE_CLAIMS) return ht_guard_restore(g);
+  if (event == HT_CG_NONFINITE || !(scale * DBL_EPSILON >= DBL_MIN)) { /* a p'Ap that underflows says nothing about A */
+    snprintf(g->detail, HT_REPORT_TEXT,
+             "r'r = %g, r'z = %g, p'Ap = %g at iteration %lld; the values are too large or too small for FP64 sums",
+             g->loop->state.norm_r * g->loop->state.norm_r, g->loop->state.rz, g->loop->state.pap, (long long)g->loop->state.iteration);
+    finish(done, outcome, HT_NON_FINITE);
+    return HT_OK;
+  }
+  if (ht_backward_error(&g->certifier, g->x, g->b, g->residual) < 4 * DBL_EPSILON) {
+    snprintf(g->detail, HT_REPORT_TEXT, "x solves a system whose entries differ in the last place; no smaller residual can be had in FP64");
+    finish(done, outcome, HT_ATTAINABLE_ACCURACY);
+    return HT_OK;
+  }
+  snprintf(g->detail, HT_REPORT_TEXT, "p'Ap = %.3e at iteration %lld, %.1e of ||A|| ||p||^2: zero to rounding", g->loop->state.pap,
+           (long long)g->loop->state.iteration, curvature);
+  finish(done, outcome, HT_SINGULAR);
+  return HT_OK;
+}
+
+/* Whether the residual is a null vector of A to FP64: then no iterate can reduce it. */
+static ht_status test_null_vector(ht_guard *g, int *is_null, double *ratio) {
+  double norm_r, norm_ar;
+  g->loop->get_residual(g->loop, g->residual);
+  HT_TRY(g->ctx, g->loop->op->apply(g->loop->op, NULL, g->residual, g->previous, NULL));
+  norm_r = ht_norm2(&g->certifier, g->residual);
+  norm_ar = ht_norm2(&g->certifier, g->previous);
+  *ratio = norm_ar / (norm_r * g->certifier.norm_inf);
+  *is_null = *ratio < 1e-13;
+  return HT_OK;
+}
+
+void ht_guard_ritz_extremes(const ht_guard *g, double *smallest, double *largest) {
+  const ht_cg_state *s = &g->loop->state;
+  int64_t steps = g->segment_end >= 0 ? g->segment_end : s->iteration;
+  ht_ritz_extremes(steps < s->capacity ? steps : s->capacity, s->alphas, s->betas, g->ritz, smallest, largest);
+}
+
+/* A level's error must stay small against the smallest eigenvalue, which the Ritz values approach from above. When it no longer
+ * is, the residual is made exact and the loop goes on, direction and all, under the fallback. */
+static ht_status check_level(ht_guard *g) {
+  static const double SAFE = 4; /* the 2-norm of random errors is about twice their largest column norm */
+  double smallest, largest, norm, change;
+  if (!g->policy.fallback || g->segment_end >= 0) return HT_OK;
+  ht_guard_ritz_extremes(g, &smallest, &largest);
+  if (!(smallest < SAFE * g->policy.error_start)) return HT_OK;
+  ht_guard_give_up_level(g);
+  HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
+  ht_guard_replace(g, norm, change);
+  return HT_OK;
+}
+
+static ht_status check_progress(ht_guard *g, int *done, ht_outcome *outcome) {
+  const ht_cg_state *s = &g->loop->state;
+  if (s->norm_r < g->best_norm && ht_guard_lowest_level(g) == HT_LEVEL_64) { /* below FP64 the loop's residual is no measure of x */
+    g->loop->get_iterate(g->loop, g->best);
+    g->best_norm = s->norm_r;
+  }
+  if (s->norm_r < 0.9 * g->lowest) {
+    g->lowest = s->norm_r;
+    g->improved_at = s->iteration;
+    return HT_OK;
+  }
+  int64_t idle = s->iteration - g->improved_at, n = g->loop->op->n;
+  if (idle < NULL_TEST_AFTER) return HT_OK;
+  int is_null = 0;
+  double ratio = NAN;
+  if (idle % NULL_TEST_AFTER < g->check_every) HT_TRY(g->ctx, test_null_vector(g, &is_null, &ratio));
+  if (is_null) {
+    snprintf(g->detail, HT_REPORT_TEXT, "||A r|| = %.1e ||A|| ||r|| at iteration %lld: what remains of b is in the null space of A", ratio,
+             (long long)s->iteration);
+    finish(done, outcome, HT_SINGULAR);
+    return HT_OK;
+  }
+  int64_t patience = 2 * n < 5000 ? 5000 : 2 * n < 50000 ? 2 * n : 50000;
+  if (idle > patience) {
+    snprintf(g->detail, HT_REPORT_TEXT, "no new low of the residual in the last %lld iterations", (long long)idle);
+    finish(done, outcome, HT_STAGNATED);
+  }
+  return HT_OK;
+}
+
+/* The next pause: at the next check, or sooner where iterations are slow or a callback wants them all. Pauses change no bit. */
+static void plan_pause(ht_guard *g, double elapsed) {
+  int64_t iteration = g->loop->state.iteration, next = 1;
+  if (!g->progress && iteration > 0) {
+    double fit = POLL_EVERY_S * (double)iteration / elapsed;
+    next = fit < 1 ? 1 : fit > g->check_every ? g->check_every : (int64_t)fit;
+  }
+  g->next_pause = iteration + next < g->next_check ? iteration + next : g->next_check;
+}
+
+static ht_status poll(ht_guard *g, double elapsed, int *done, ht_outcome *outcome) {
+  const ht_cg_state *s = &g->loop->state;
+  int stop = ht_stop_requested(g->ctx);
+  if (g->progress) {
+    ht_progress view = {s->iteration, s->norm_r / g->norm_b, elapsed, NULL};
+    if (!g->loop->scaled && !g->shift) HT_TRY(g->ctx, ht_guard_look(g, s->x, &view.x));
+    stop |= g->progress(g->progress_user, &view) != 0;
+  }
+  if (stop) {
+    snprintf(g->detail, HT_REPORT_TEXT, "stopped on request after %lld iterations; the best iterate is kept", (long long)s->iteration);
+    finish(done, outcome, HT_STOPPED);
+  } else if (g->options->time_limit > 0 && elapsed > g->options->time_limit) {
+    snprintf(g->detail, HT_REPORT_TEXT, "%.3g s passed; the best iterate is kept", elapsed);
+    finish(done, outcome, HT_TIME_LIMIT);
+  }
+  return HT_OK;
+}
+
+static ht_status on_pause(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
+  double elapsed = ht_seconds() - g->started;
+  (void)event;
+  HT_TRY(g->ctx, poll(g, elapsed, done, outcome));
+  if (!*done && g->loop->state.iteration >= g->next_check) {
+    g->next_check = g->loop->state.iteration + g->check_every;
+    HT_TRY(g->ctx, check_level(g));
+    HT_TRY(g->ctx, check_progress(g, done, outcome));
+  }
+  plan_pause(g, elapsed);
+  return HT_OK;
+}
+
+static handler *const handlers[] = {
+    [HT_CG_CONTINUE] = on_failed,     [HT_CG_REACHED] = on_reached,     [HT_CG_LIMIT] = on_limit,     [HT_CG_DECIDE] = on_decide,
+    [HT_CG_CURVATURE] = on_breakdown, [HT_CG_NONFINITE] = on_breakdown, [HT_CG_DROPPED] = on_dropped, [HT_CG_GREW] = on_breakdown,
+    [HT_CG_PAUSE] = on_pause,         [HT_CG_FAILED] = on_failed};
+
+ht_status ht_guard_handle(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
+  HT_TRY(g->ctx, handlers[event](g, event, done, outcome));
+  int missed = event != HT_CG_PAUSE && g->loop->state.iteration >= g->next_pause; /* a loop tells one event an iteration */
+  if (missed && !*done) HT_TRY(g->ctx, on_pause(g, event, done, outcome));
+  return HT_OK;
+}
