@@ -259,7 +259,8 @@ typedef struct ht_backend {
   void (*store_multiply)(ht_store *store, const uint8_t *block_level, const double *x, double *y);
   void (*store_release)(ht_store *store);
   ht_status (*engine_create)(ht_store *store, const double *diagonal, int64_t capacity, ht_engine **engine);
-  /* As cg_run; the records (history, alphas, betas) and block statistics go to state's arrays in host memory when a run ends. */
+  /* As cg_run; the records (history, alphas, betas) and block statistics go to state's arrays in host memory when a run ends, and the
+   * matrix bytes that it read are added to bytes_level. */
   ht_cg_event (*engine_run)(ht_engine *engine, ht_cg_state *state);
   void (*engine_set_levels)(ht_engine *engine, const uint8_t *block_level); /* host memory, one ht_level a block */
   /* Vectors in the caller's order and scale, in the backend's memory. */

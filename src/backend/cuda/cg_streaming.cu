@@ -74,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_update(ht_store_view
     if (c.decide_rule == DECIDE_HOST)
       v.block_norm2[block] = l.caller_norm2, v.block_max[block] = l.caller_max;
     else if (alpha > 0)
-      v.block_level[block] = (uint8_t)decide(c, l.norm2, l.caller_max, e16, e32, (double)a.blocks);
+      v.block_level[block] = (uint8_t)max(c.floor, decide(c, l.norm2, l.caller_max, e16, e32, (double)a.blocks));
   }
   const double values[] = {rz, rr, predicted_16, predicted_32};
   for (int k = 0; k < (looking ? 4 : 2); k++) {

@@ -184,6 +184,7 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
                                     .capacity = e->capacity,
                                     .decide_rule = s->decide_rule,
                                     .decide_every = s->decide_every,
+                                    .floor = s->floor,
                                     .theta = s->theta,
                                     .eta = s->eta,
                                     .target = s->target,
@@ -237,7 +238,8 @@ static ht_status fetch(ht_engine *e, ht_cg_state *s, int64_t first) {
   s->alpha = told->alpha;
   s->beta = told->beta;
   s->fresh = 0;
-  if (s->decide_rule != HT_DECIDE_HOST) s->decide_at = told->decide_at;
+  if (s->decide_rule != HT_DECIDE_HOST && s->block_level)
+    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, blocks, e->v.block_level, s->block_level));
   if (first < end) {
     HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, (end - first) * 8, e->v.history + first, s->history + first));
     HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, (end - first) * 8, e->v.alphas + first, s->alphas + first));
