@@ -224,7 +224,7 @@ typedef struct ht_backend {
   void (*csr_multiply)(ht_context *ctx, const ht_csr_view *a, const double *x, double *y);
   /* r = b - A x in the caller's order. */
   void (*csr_residual)(ht_context *ctx, const ht_csr_view *a, const double *x, const double *b, double *r);
-  /* level: one ht_level a column block, or NULL for FP64. */
+  /* level: one ht_level a column block, in the backend's memory, or NULL for FP64. */
   void (*tilecsc_multiply)(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y);
   /* y^ = A^ x^ in solver order; tile_level: one ht_level a tile. */
   void (*split_multiply)(ht_context *ctx, const ht_split_view *a, const uint8_t *tile_level, const double *x, double *y);

@@ -28,7 +28,7 @@ static struct {
   int64_t alive;        /* bytes */
   int64_t limit;        /* bytes there are */
   int runs, fail_after; /* engine runs and products so far; the device is lost after so many, when positive */
-  int opened, transfers;
+  int transfers, decisions;
   ht_status status;
 } remote;
 
@@ -57,7 +57,6 @@ static void *remote_any(const void *p, int64_t bytes) { return remote_owns(p, by
 
 static ht_status remote_open(ht_context *ctx, const char *device) {
   HT_CHECK(ctx, !*device || !strcmp(device, "0"), HT_UNSUPPORTED, "there is no device %s; use --backend cpu", device);
-  remote.opened++;
   return HT_OK;
 }
 
@@ -151,6 +150,7 @@ static void remote_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, c
   v.value_f64 = remote_real(a->value_f64, entries * 8);
   v.value_f32 = remote_real(a->value_f32, entries * 4);
   v.value_bf16 = remote_real(a->value_bf16, entries * 2);
+  if (level) level = remote_real(level, (a->n + HT_COLUMN_BLOCK - 1) / HT_COLUMN_BLOCK);
   remote.cpu->tilecsc_multiply(ctx, &v, level, remote_vector(x, a->n), remote_vector(y, a->n));
 }
 
@@ -281,6 +281,7 @@ static void remote_decide(ht_engine *engine, const ht_cg_state *asked) {
   ht_cg_state *s = &loop->state;
   ht_policy policy;
   char why[256];
+  remote.decisions++;
   ht_policy_options options = {.budget_theta = asked->theta, .budget_eta = asked->eta};
   snprintf(options.policy, sizeof options.policy, "%s", asked->decide_rule == HT_DECIDE_RULE ? "rule" : "budget");
   assert_int_equal(ht_policy_create(loop->ctx, &options, NULL, &policy, why), HT_OK);
@@ -316,6 +317,7 @@ static ht_cg_event remote_engine_run(ht_engine *engine, ht_cg_state *state) {
     remote_decide(engine, &asked);
   }
   *state = remote_merge(&loop->state, &asked);
+  loop->state = own; /* scalars and records are the caller's */
   memcpy(state->bytes_level, asked.bytes_level, sizeof asked.bytes_level);
   state->decide_at = asked.decide_at;
   if (asked.decide_rule != HT_DECIDE_HOST) memcpy(state->block_level, loop->block_level, (size_t)loop->op->blocks);
