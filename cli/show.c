@@ -31,6 +31,7 @@ static void show_method(FILE *file, const ht_report *r) {
     line(file, NULL, "nonzeros in tiles exact at 16 bits: %s, at 32 bits: %s", text_share(r->share_exact_16).text,
          text_share(r->share_exact_f32).text);
   line(file, "machine", "%s, %s, %lld thread%s", r->backend, r->isa, (long long)r->threads, r->threads == 1 ? "" : "s");
+  if (*r->backend_chosen) line(file, NULL, "backend auto: %s", r->backend_chosen);
 }
 
 static void show_work(FILE *file, const ht_report *r) {

@@ -17,7 +17,8 @@ typedef struct ht_progress {
   int64_t iteration;
   double residual_recursive; /* relative to ||b|| */
   double elapsed_s;
-  const double *x; /* the current iterate, n entries; NULL where it is kept in the solver's order or scale (engine fused) */
+  const double *x; /* the current iterate, n entries in host memory; NULL where it is kept in the solver's order or scale (all engines but
+                      textbook) */
 } ht_progress;
 typedef int (*ht_progress_fn)(void *user, const ht_progress *progress);
 
@@ -55,15 +56,16 @@ HT_API void ht_solver_set_policy(ht_solver *solver, ht_policy_fn fn, void *user)
 /* Order, scale, tile, build the preconditioner, reserve the workspace. A solve calls it where it is due: at first, after an option
  * of HT_AT_PREPARE, and after ht_matrix_set_values, when the ordering and the pattern's analysis are kept. A matrix that cannot be
  * positive definite is no error: the solve gives the outcome. Errors: HT_BAD_ARGUMENT, HT_BAD_OPTION, HT_BAD_MATRIX,
- * HT_UNSUPPORTED (the instruction set), HT_NO_MEMORY. */
+ * HT_UNSUPPORTED (the instruction set, or a backend that is not there or cannot do what is asked), HT_NO_MEMORY. */
 HT_API HT_MUST_CHECK ht_status ht_solver_prepare(ht_solver *solver);
 
-/* Solve A x = b for `columns` right-hand sides, column-major with leading dimension n, host memory. x holds the starting
+/* Solve A x = b for `columns` right-hand sides, column-major with leading dimension n, in host memory, or in the memory of the device
+ * that the solver works on, where they are used in place. x holds the starting
  * vectors on entry and the best iterates on return; b and x may not overlap. After prepare only the first solve of so many columns
  * allocates, their reports. `report` (or NULL) is filled for all
  * columns together: the worst outcome, the sums of iterations and times; ht_solver_column_report gives one column's.
  * HT_OK also when it did not converge: look at the outcome. Errors: HT_BAD_ARGUMENT (also from a caller's operator that failed),
- * and those of prepare. */
+ * those of prepare, and those of a device that is lost, when an x in host memory is as it was. */
 HT_API HT_MUST_CHECK ht_status ht_solver_solve(ht_solver *solver, int columns, const double *b, double *x, ht_report *report);
 /* Of the last solve; NULL for a column that it did not have. Borrowed until the next prepare or solve. */
 HT_API const ht_report *ht_solver_column_report(const ht_solver *solver, int column);

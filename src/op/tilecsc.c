@@ -1,4 +1,5 @@
 /* The EvoCG paper's storage as an operator: the baseline of the tile formats. SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
 #include "data/tilecsc.h"
 #include "op/operator.h"
 #include "op/placed.h"
@@ -10,6 +11,7 @@ typedef struct {
   ht_tilecsc *storage;
   ht_tilecsc_view view; /* of the arrays where the backend reads them */
   ht_placed placed[ARRAYS];
+  uint8_t *level, *sent; /* the levels in the backend's memory and what they are; NULL where it reads the host's */
 } tilecsc_operator;
 
 /* The arrays from `first` on: the pattern's, then the values'. */
@@ -54,9 +56,20 @@ static void count_bytes(const ht_tilecsc_view *a, const uint8_t *block_level, do
   }
 }
 
+/* Levels change seldom: they travel when they do. */
+static ht_status place_levels(tilecsc_operator *op, const uint8_t *block_level, const uint8_t **placed) {
+  *placed = block_level && op->level ? op->level : block_level;
+  if (*placed == block_level || !memcmp(op->sent, block_level, (size_t)op->base.blocks)) return HT_OK;
+  memcpy(op->sent, block_level, (size_t)op->base.blocks);
+  HT_TRY(op->base.ctx, op->base.backend->upload(op->base.ctx, op->base.blocks, op->sent, op->level));
+  return HT_OK;
+}
+
 static ht_status apply(ht_operator *self, const uint8_t *block_level, const double *x, double *y, double *bytes_level) {
-  const tilecsc_operator *op = (const tilecsc_operator *)self;
-  self->backend->tilecsc_multiply(self->ctx, &op->view, block_level, x, y);
+  tilecsc_operator *op = (tilecsc_operator *)self;
+  const uint8_t *level;
+  HT_TRY(self->ctx, place_levels(op, block_level, &level));
+  self->backend->tilecsc_multiply(self->ctx, &op->view, level, x, y);
   if (bytes_level) count_bytes(&op->storage->view, block_level, bytes_level);
   return HT_OK;
 }
@@ -71,6 +84,8 @@ static ht_status update(ht_operator *self, const ht_matrix *matrix) {
 static void destroy(ht_operator *self) {
   tilecsc_operator *op = (tilecsc_operator *)self;
   for (int k = 0; k < ARRAYS; k++) ht_placed_release(self->ctx, self->backend, &op->placed[k]);
+  self->backend->memory_release(self->ctx, op->level);
+  ht_release(self->ctx, op->sent);
   ht_tilecsc_destroy(op->storage);
   ht_release(self->ctx, self);
 }
@@ -96,6 +111,10 @@ ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_backend *backend,
   HT_TRY_GOTO(ctx, status, place(self, 0), fail);
   self->base.bytes = self->storage->bytes;
   self->base.blocks = self->storage->blocks;
+  if (!ht_backend_is_host(ctx, backend)) {
+    HT_TRY_GOTO(ctx, status, backend->memory_create(ctx, self->base.blocks, &self->level), fail);
+    HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, self->base.blocks, 1, &self->sent), fail); /* as the memory that was created */
+  }
   for (int level = 0; level < HT_LEVEL_64; level++) self->base.column_error[level] = self->storage->column_error[level];
   *op = &self->base;
   return HT_OK;

@@ -40,9 +40,16 @@ static ht_status take(ht_context *ctx, const struct ht_options *o, int64_t nnz, 
   return HT_OK;
 }
 
-ht_status ht_choose_cpu_instead(ht_context *ctx, const ht_backend **backend, char *why) {
-  snprintf(why, HT_REPORT_TEXT, "cpu: %.200s", ht_context_error(ctx));
+/* The error's sentence, without what it advises, becomes the reason. */
+static void take_error(ht_context *ctx, const char *before, char *why) {
+  const char *error = ht_context_error(ctx);
+  size_t length = strcspn(error, ";");
+  snprintf(why, HT_REPORT_TEXT, "%s%.*s", before, length < 200 ? (int)length : 200, error);
   ht_context_clear_error(ctx);
+}
+
+ht_status ht_choose_cpu_instead(ht_context *ctx, const ht_backend **backend, char *why) {
+  take_error(ctx, "cpu: ", why);
   HT_TRY(ctx, ht_backend_find(ctx, "cpu", backend));
   return HT_OK;
 }
@@ -69,8 +76,7 @@ ht_status ht_choose_backend(ht_context *ctx, const struct ht_options *o, int64_t
     snprintf(why, HT_REPORT_TEXT, "cuda: %lld nonzeros are enough for a GPU to gain", (long long)nnz);
     return HT_OK;
   } else {
-    snprintf(why, HT_REPORT_TEXT, "cpu: no CUDA device: %.200s", ht_context_error(ctx));
-    ht_context_clear_error(ctx);
+    take_error(ctx, "cpu: no CUDA device: ", why);
   }
   HT_TRY(ctx, ht_backend_find(ctx, "cpu", backend));
   return HT_OK;

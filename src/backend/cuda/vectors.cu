@@ -15,6 +15,7 @@ struct Sum {
 // The bits of |x| order as the numbers do, with NaN above infinity.
 struct Largest {
   using Type = unsigned long long;
+  static __device__ unsigned long long bits(double x) { return __double_as_longlong(x) & ~(1ull << 63); }
   static __device__ unsigned long long zero() { return 0; }
   static __device__ unsigned long long join(unsigned long long a, unsigned long long b) { return a > b ? a : b; }
 };
@@ -71,8 +72,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     ht_vector_norm_inf(int64_t n, const double *x, unsigned long long *part, unsigned *arrived, unsigned long long *result) {
   unsigned long long largest = 0;
 #pragma unroll AT_ONCE
-  for (int64_t i = first_element(); i < n; i += stride())
-    largest = Largest::join(largest, static_cast<unsigned long long>(__double_as_longlong(fabs(x[i]))));
+  for (int64_t i = first_element(); i < n; i += stride()) largest = Largest::join(largest, Largest::bits(x[i]));
   join_grid<Largest>(largest, part, arrived, result);
 }
 
