@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Iterations between two looks at level and progress. An engine that stops for them waits for the host: it is asked less often. */
-enum { CHECK_EVERY = 64, ENGINE_CHECK_EVERY = 512 };
+enum { CHECK_EVERY = 64, ENGINE_CHECK_EVERY = 512, ENGINE_FIRST_PAUSE = 256 };
 
 /* The loop aims slightly below the goal, because the true residual it is judged by differs in the last digits. */
 static const double AIM = 0.995;
@@ -49,7 +49,7 @@ static void begin(ht_guard *g, double norm) {
   g->improved_at = 0;
   g->check_every = g->loop->decides ? ENGINE_CHECK_EVERY : CHECK_EVERY;
   g->next_check = g->check_every;
-  g->next_pause = g->progress ? 0 : g->loop->decides ? CHECK_EVERY : 1;
+  g->next_pause = g->progress ? 0 : g->loop->decides ? ENGINE_FIRST_PAUSE : 1;
   g->segment_end = -1;
   g->replacements = g->restores = 0;
   s->iteration = 0;

@@ -17,11 +17,11 @@ enum { MOST_THREADS = 1024, MOST_BLOCKS = 160, SUMS_PADDED = 8 };
 template <int LEVEL> struct cache {
   static constexpr int value_bytes = LEVEL == LEVEL_64 ? 16 : LEVEL == LEVEL_32 ? 8 : 4; // two a lane
   static constexpr int group_bytes = (value_bytes + 4) * HT_WARP + 8;
-  double *p;         // own rows, then the halo
-  uint8_t *values;   // decoded doubles, 32-bit sums of head and mid, or heads
+  double *p;       // own rows, then the halo
+  uint8_t *values; // decoded doubles, 32-bit sums of head and mid, or heads
   uint32_t *indices;
-  double *scales;    // a group each
-  int groups;        // that are kept: the patch's first ones
+  double *scales; // a group each
+  int groups;     // that are kept: the patch's first ones
 
   __device__ cache(uint8_t *memory, int columns, int kept) : groups(kept) {
     p = (double *)memory;
@@ -66,7 +66,8 @@ template <int LEVEL> __device__ inline double multiply_kept(const cache<LEVEL> &
       sum = fma(v.y, p1, fma(v.x, p0, sum));
     } else if (LEVEL == LEVEL_32) {
       int2 v = ((const int2 *)c.values)[j * HT_WARP + lane];
-      double scale = c.scales[j], f0 = scale ? (double)v.x : (double)__int_as_float(v.x), f1 = scale ? (double)v.y : (double)__int_as_float(v.y);
+      double scale = c.scales[j], f0 = scale ? (double)v.x : (double)__int_as_float(v.x),
+             f1 = scale ? (double)v.y : (double)__int_as_float(v.y);
       sum = fma(scale ? scale : 1, fma(f1, p1, f0 * p0), sum);
     } else {
       uint32_t v = ((const uint32_t *)c.values)[j * HT_WARP + lane];
@@ -77,7 +78,9 @@ template <int LEVEL> __device__ inline double multiply_kept(const cache<LEVEL> &
 }
 
 // Off-diagonal part of the slice's product, in the first lane of each row.
-template <int LEVEL> __device__ inline double multiply_patch_slice(const ht_store_view &a, const cache<LEVEL> &c, int64_t first, const ht_slice_info &s, int lane) {
+template <int LEVEL>
+__device__ inline double multiply_patch_slice(const ht_store_view &a, const cache<LEVEL> &c, int64_t first, const ht_slice_info &s,
+                                              int lane) {
   int begin = (int)(s.group - first), end = begin + s.groups, kept = min(max(c.groups, begin), end);
   double sum = multiply_kept(c, begin, kept, lane);
   for (int j = kept; j < end; j += HT_WARP) {
@@ -117,7 +120,9 @@ __device__ inline void arrive_and_wait(uint32_t *counter, uint32_t target) {
   while (seen < target);
 }
 
-struct exchange_row { double z, ms, p; };
+struct exchange_row {
+  double z, ms, p;
+};
 
 __device__ inline exchange_row read_row(const double *from) {
   exchange_row v;
@@ -180,7 +185,9 @@ __device__ inline void take_step(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars
 
 // ---- the engine ----
 
-struct row_constants { double m, w, d; };
+struct row_constants {
+  double m, w, d;
+};
 
 template <int LEVEL> __device__ inline row_constants constants_of(const ht_store_view &a, const ht_cuda_cg_vectors &v, int64_t row) {
   double w = scale_squared(a.exponent[row]);
@@ -317,6 +324,7 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
 } // namespace ht
 
 #define HT_PERSISTENT(rows, bits, level)                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(1024, 1) ht_cg_persistent_##rows##_##bits(ht_store_view a, ht_cuda_cg_vectors v, int kept) {          \
-    ht::run_persistent<rows, level>(a, v, kept);                                                                                                     \
+  extern "C" __global__ void __launch_bounds__(1024, 1)                                                                                    \
+      ht_cg_persistent_##rows##_##bits(ht_store_view a, ht_cuda_cg_vectors v, int kept) {                                                  \
+    ht::run_persistent<rows, level>(a, v, kept);                                                                                           \
   }

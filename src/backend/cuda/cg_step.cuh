@@ -6,7 +6,7 @@
 namespace ht {
 
 enum event { CONTINUE, REACHED, LIMIT, DECIDE, CURVATURE, NONFINITE, DROPPED, GREW, PAUSE }; // ht_cg_event
-enum decide_rule { DECIDE_HOST, DECIDE_RULE, DECIDE_BUDGET };                               // ht_decide_rule
+enum decide_rule { DECIDE_HOST, DECIDE_RULE, DECIDE_BUDGET };                                // ht_decide_rule
 enum sums { RZ, RR, PAP, RMS, SMS };
 
 // Step lengths from the sums, and what happened. rz of the next residual is predicted for beta, and recomputed in the next sweep.

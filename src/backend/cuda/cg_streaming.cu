@@ -10,7 +10,21 @@ namespace {
 
 enum { THREADS = 256, WARPS = THREADS / 32, SAMPLE = 32 };
 // What each block leaves in `sums`, an array of `stride` entries each.
-enum { S_RZ, S_RR, S_PREDICTED_16, S_PREDICTED_32, S_PAP, S_RMS, S_SMS, S_ERROR_16, S_ERROR_32, S_LEVEL_16, S_LEVEL_32, S_LEVEL_64, S_COUNT };
+enum {
+  S_RZ,
+  S_RR,
+  S_PREDICTED_16,
+  S_PREDICTED_32,
+  S_PAP,
+  S_RMS,
+  S_SMS,
+  S_ERROR_16,
+  S_ERROR_32,
+  S_LEVEL_16,
+  S_LEVEL_32,
+  S_LEVEL_64,
+  S_COUNT
+};
 
 // Sum of one value a thread over the block, in thread 0.
 __device__ inline double block_sum(double v, double *shared) {
@@ -91,9 +105,10 @@ struct product_sums {
 };
 
 // What a slice's rows lose at the lower levels, in the caller's scale.
-__device__ inline void measure(const ht_store_view &a, const ht_slice_info &s, int lane, int64_t row, bool owner, double p_row, const global_vector &p,
-                               double weight, product_sums &sums) {
-  double exact = multiply_slice(a, s, lane, nullptr, LEVEL_64, p, nullptr), narrow = multiply_slice(a, s, lane, nullptr, LEVEL_32, p, nullptr),
+__device__ inline void measure(const ht_store_view &a, const ht_slice_info &s, int lane, int64_t row, bool owner, double p_row,
+                               const global_vector &p, double weight, product_sums &sums) {
+  double exact = multiply_slice(a, s, lane, nullptr, LEVEL_64, p, nullptr),
+         narrow = multiply_slice(a, s, lane, nullptr, LEVEL_32, p, nullptr),
          low = multiply_slice(a, s, lane, nullptr, LEVEL_16, p, nullptr);
   if (!owner) return;
   double d = diagonal_at(a, row, LEVEL_64), off_32 = exact - narrow + (d - diagonal_at(a, row, LEVEL_32)) * p_row,
@@ -157,7 +172,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_multiply(ht_store_vi
     ht_slice_info s = a.slice[slice];
     int64_t row = s.row + (lane >> s.lanes_log2);
     bool owner = (lane & (1 << s.lanes_log2) - 1) == 0;
-    double p_row = v.p[row], r_row = v.r[row], w = scale_squared(a.exponent[row]), m = v.inverse_diagonal ? (double)v.inverse_diagonal[row] : w;
+    double p_row = v.p[row], r_row = v.r[row], w = scale_squared(a.exponent[row]),
+           m = v.inverse_diagonal ? (double)v.inverse_diagonal[row] : w;
     double d = diagonal_at(a, row, levels ? levels[row / 64] : uniform);
     double sum = multiply_slice(a, s, lane, levels, uniform, p, &sums.read);
     if (owner) {
@@ -169,7 +185,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_multiply(ht_store_vi
     }
     if (looking && slice % SAMPLE == sampled) measure(a, s, lane, row, owner, p_row, p, w, sums);
   }
-  const double values[] = {sums.pap, sums.rms, sums.sms, sums.error_16, sums.error_32, (double)sums.read.level[0], (double)sums.read.level[1], (double)sums.read.level[2]};
+  const double values[] = {sums.pap,
+                           sums.rms,
+                           sums.sms,
+                           sums.error_16,
+                           sums.error_32,
+                           (double)sums.read.level[0],
+                           (double)sums.read.level[1],
+                           (double)sums.read.level[2]};
 #pragma unroll
   for (int k = 0; k < 8; k++) {
     double sum = block_sum(values[k], shared);
@@ -182,4 +205,3 @@ extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_multiply(ht_store_vi
   __syncthreads();
   if (last) finish(a, v, stride, update_blocks);
 }
-

@@ -56,7 +56,8 @@ static ht_status make_inverse(ht_engine *e) {
 /* The update and the product, a few times over. */
 static ht_status capture(ht_engine *e) {
   ht_store_view *a = &e->store->view;
-  ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS}, multiply = {.grid = (unsigned)e->multiply_blocks, .block = THREADS};
+  ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS},
+            multiply = {.grid = (unsigned)e->multiply_blocks, .block = THREADS};
   const ht_cuda_driver *driver = e->cuda->driver;
   CUgraph graph = NULL;
   HT_TRY(e->ctx, ht_cuda_synchronize(e->cuda));
@@ -88,6 +89,17 @@ static ht_status make_streaming(ht_engine *e) {
   return capture(e);
 }
 
+#define ROWS(bits)                                                                                                                         \
+  { HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits, HT_KERNEL_cg_persistent_8_##bits }
+static const ht_kernel persistent_kernels[HT_LEVELS][4] = {ROWS(16), ROWS(32), ROWS(64)};
+#undef ROWS
+
+static ht_kernel persistent_kernel(const ht_engine *e, int level) {
+  return persistent_kernels[level][e->rows == 1 ? 0 : e->rows == 2 ? 1 : e->rows == 4 ? 2 : 3];
+}
+
+static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cuda->shared_block_bytes - STATIC_SHARED); }
+
 static ht_status make_persistent(ht_engine *e) {
   const ht_store *store = e->store;
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, PERSISTENT_SUMS * 8, &e->v.sums));
@@ -96,6 +108,13 @@ static ht_status make_persistent(ht_engine *e) {
   int64_t warps = store->patch_slices_most < 32 ? store->patch_slices_most : 32;
   e->block = (unsigned)(32 * warps);
   for (e->rows = 1; e->rows * warps < store->patch_slices_most;) e->rows *= 2;
+  for (int level = 0; level < HT_LEVELS; level++) { /* loads the kernels, too */
+    int blocks;
+    HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, persistent_kernel(e, level), e->block, persistent_shared(e), &blocks));
+    HT_CHECK(e->ctx, blocks >= store->view.patches, HT_UNSUPPORTED,
+             "the persistent engine needs %lld blocks at once, and GPU %d (%s) runs %d; use --engine streaming",
+             (long long)store->view.patches, e->cuda->ordinal, e->cuda->name, blocks);
+  }
   return HT_OK;
 }
 
@@ -127,8 +146,8 @@ ht_status ht_cuda_engine_create(ht_store *store, const double *diagonal, int64_t
 void ht_cuda_engine_release(ht_engine *e) {
   if (!e) return;
   const ht_cuda_cg_vectors *v = &e->v;
-  const void *device[] = {v->x,       v->r,      v->p,     v->s,           v->inverse_diagonal, v->block_level, v->block_norm2, v->block_max,
-                          v->history, v->alphas, v->betas, v->sums,        v->scalars,          v->exchange[0], v->exchange[1], v->barrier};
+  const void *device[] = {v->x,       v->r,      v->p,     v->s,    v->inverse_diagonal, v->block_level, v->block_norm2, v->block_max,
+                          v->history, v->alphas, v->betas, v->sums, v->scalars,          v->exchange[0], v->exchange[1], v->barrier};
   int entered = ht_cuda_enter(e->cuda);
   if (e->graph) e->cuda->driver->cuGraphExecDestroy(e->graph);
   for (int k = 0; k < 2; k++)
@@ -168,7 +187,8 @@ void ht_cuda_engine_set_levels(ht_engine *e, const uint8_t *block_level) {
 /* ---- a run ---- */
 
 static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
-  double widest = (double)((int64_t)1 << (e->store->exponent_most > 0 ? (e->store->exponent_most < 30 ? 2 * e->store->exponent_most : 60) : 0));
+  double widest =
+      (double)((int64_t)1 << (e->store->exponent_most > 0 ? (e->store->exponent_most < 30 ? 2 * e->store->exponent_most : 60) : 0));
   *e->staged = (ht_cuda_cg_scalars){.iteration = s->fresh ? s->iteration : s->iteration + 1,
                                     .norm_r = s->norm_r,
                                     .rz = s->rz,
@@ -209,22 +229,15 @@ static ht_status run_streaming(ht_engine *e) {
 }
 
 static ht_status run_persistent(ht_engine *e) {
-#define ROWS(bits) {HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits, HT_KERNEL_cg_persistent_8_##bits}
-  static const ht_kernel kernels[HT_LEVELS][4] = {ROWS(16), ROWS(32), ROWS(64)};
-#undef ROWS
   static const int64_t value_bytes[HT_LEVELS] = {4, 8, 16};
   const ht_store *store = e->store;
   ht_store_view *a = &e->store->view;
-  int which = e->rows == 1 ? 0 : e->rows == 2 ? 1 : e->rows == 4 ? 2 : 3;
   int64_t columns = a->patch_rows + store->halo_most, group = (value_bytes[e->highest] + 4) * HT_WARP + 8;
   int64_t rest = e->cuda->shared_block_bytes - STATIC_SHARED - (columns + 4) * 8;
   int kept = smaller(rest / group, INT32_MAX);
-  ht_launch launch = {.grid = (unsigned)a->patches,
-                      .block = e->block,
-                      .shared_bytes = (unsigned)(e->cuda->shared_block_bytes - STATIC_SHARED),
-                      .cooperative = 1};
+  ht_launch launch = {.grid = (unsigned)a->patches, .block = e->block, .shared_bytes = persistent_shared(e), .cooperative = 1};
   HT_TRY(e->ctx, ht_cuda_fill(e->cuda, 64, 0, e->v.barrier));
-  return ht_cuda_launch(e->cuda, kernels[e->highest][which], launch, HT_ARGS(a, &e->v, &kept));
+  return ht_cuda_launch(e->cuda, persistent_kernel(e, e->highest), launch, HT_ARGS(a, &e->v, &kept));
 }
 
 /* The scalars, the records since `first`, and what a policy on the host asked for. */

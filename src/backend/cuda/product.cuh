@@ -18,7 +18,10 @@ __device__ inline uint2 stream(const int64_t *from) {
   return v;
 }
 __device__ inline ht_group_info stream(const ht_group_info *from) {
-  union { uint2 bits; ht_group_info info; } v;
+  union {
+    uint2 bits;
+    ht_group_info info;
+  } v;
   asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(v.bits.x), "=r"(v.bits.y) : "l"(from));
   return v.info;
 }
@@ -36,7 +39,9 @@ __device__ inline uint32_t pack(const ht_group_info &g, int level) {
   return (uint32_t)level | (uint32_t)encoding_of(g) << 8 | (uint32_t)g.exponent << 16;
 }
 
-struct groups_read { int level[3]; }; // numbers of groups, for the bytes
+struct groups_read {
+  int level[3];
+}; // numbers of groups, for the bytes
 
 // A group as it is loaded; which parts depends on its level, which is the same for the whole warp.
 struct loaded {
@@ -67,7 +72,8 @@ __device__ inline double scale_of_packed(uint32_t packed) {
 
 // Sum over the lane's entries of the groups first..first+count-1 (count <= 32), whose shares the lanes hold in (base, packed).
 template <int BATCH, class Vector>
-__device__ inline double multiply_groups(const ht_store_view &a, int64_t first, int count, int lane, int base, uint32_t packed, const Vector &p) {
+__device__ inline double multiply_groups(const ht_store_view &a, int64_t first, int count, int lane, int base, uint32_t packed,
+                                         const Vector &p) {
   double sum = 0;
   for (int j = 0; j < count; j += BATCH) {
     loaded v[BATCH];
@@ -92,8 +98,8 @@ __device__ inline double multiply_groups(const ht_store_view &a, int64_t first, 
 
 // Off-diagonal part of the product of a slice, in every lane that owns a row (the first of the row's lanes). block_level NULL: `asked`.
 template <class Vector>
-__device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_info &s, int lane, const uint8_t *block_level, int asked, const Vector &p,
-                                        groups_read *read) {
+__device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_info &s, int lane, const uint8_t *block_level, int asked,
+                                        const Vector &p, groups_read *read) {
   double sum = 0;
   for (int first = 0; first < s.groups; first += HT_WARP) {
     int count = min(HT_WARP, s.groups - first), base = 0;

@@ -106,9 +106,9 @@ void ht_cuda_store_release(ht_store *store) {
   const ht_store_view *v = &store->view;
   void *host[] = {store->order,       store->position,   store->exponent, store->scaled_diagonal, store->slice,
                   store->patch_slice, store->halo_start, store->halo,     store->boundary};
-  const void *device[] = {v->slice,       v->info,          v->index,    v->head,        v->mid,      v->tail,      v->diagonal,
-                          v->diagonal_16, v->diagonal_tail, v->exponent, v->error_16,    v->error_32, v->order,     v->position,
-                          v->patch_slice, v->halo_start,    v->halo,     v->boundary,    store->diagonal, store->x, store->y,
+  const void *device[] = {v->slice,           v->info,          v->index,    v->head,     v->mid,          v->tail,  v->diagonal,
+                          v->diagonal_16,     v->diagonal_tail, v->exponent, v->error_16, v->error_32,     v->order, v->position,
+                          v->patch_slice,     v->halo_start,    v->halo,     v->boundary, store->diagonal, store->x, store->y,
                           store->block_level, store->counts};
   for (size_t k = 0; k < sizeof host / sizeof *host; k++) ht_release(store->ctx, host[k]);
   for (size_t k = 0; k < sizeof device / sizeof *device; k++) ht_cuda_release(store->cuda, (void *)(uintptr_t)device[k]);

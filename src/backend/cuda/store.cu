@@ -13,11 +13,11 @@ __device__ inline int exponent_of(double v) { return (int)(__double2hiint(v) >> 
 struct walker {
   const ht_store_view &a;
   const ht_rows_view &rows;
-  int64_t row;       // in solver order
-  int64_t at, end;   // into rows.columns
-  int lanes, lane;   // of the row
-  int number;        // of the entry at `at`, the diagonal not counted
-  int own;           // first row of the patch
+  int64_t row;     // in solver order
+  int64_t at, end; // into rows.columns
+  int lanes, lane; // of the row
+  int number;      // of the entry at `at`, the diagonal not counted
+  int own;         // first row of the patch
   int halo, halo_end;
 
   __device__ walker(const ht_store_view &a, const ht_rows_view &rows, const ht_slice_info &s, int warp_lane) : a(a), rows(rows) {
@@ -91,7 +91,7 @@ __device__ inline int next_group(walker &w, entry taken[2], const ht_store_view 
   for (int k = 0; k < 2; k++) {
     int c = w.column();
     taken[k] = {NONE, 0, 0};
-    if (c == NONE || c - base > FARTHEST) continue;
+    if (c == NONE || c < base || c - base > FARTHEST) continue;
     int global = a.position[w.rows.columns[w.at]];
     double value = w.rows.values ? scalbn(w.rows.values[w.at], -(a.exponent[w.row] + a.exponent[global])) : 0;
     taken[k] = {c, global, value};
@@ -196,8 +196,8 @@ __device__ inline void write_group(const ht_store_view &a, int64_t group, int la
   a.tail[at] = (int64_t)((uint64_t)s[0].tail | (uint64_t)s[1].tail << 32);
 }
 
-__device__ inline void fill_group(const ht_store_view &a, const walker &w, int64_t group, int lane, int base, const entry taken[2], int exactness_flags,
-                                  learned &l) {
+__device__ inline void fill_group(const ht_store_view &a, const walker &w, int64_t group, int lane, int base, const entry taken[2],
+                                  int exactness_flags, learned &l) {
   int e = group_exponent(taken), encoding = choose_encoding(taken, e);
   segments s[2];
   int last = base;
@@ -245,7 +245,8 @@ __device__ inline bool finish_row(const ht_store_view &a, int64_t row, const dou
 
 // counts: entries exact in 16 and in at most 32 bits; groups whose lowest level is 16, 32, 64 bits. slice_floats: as ht_slice_info.floats.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
-    ht_store_fill(ht_store_view a, ht_rows_view rows, const double *diagonal, int exactness_flags, ht_slice_info *slices, unsigned long long *counts) {
+    ht_store_fill(ht_store_view a, ht_rows_view rows, const double *diagonal, int exactness_flags, ht_slice_info *slices,
+                  unsigned long long *counts) {
   __shared__ unsigned int sums[5];
   int lane = threadIdx.x & 31;
   int64_t slice = rows.first_slice + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
@@ -296,7 +297,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
     for (int k = 0; k < 2; k++) {
       int c = w.column();
       uint32_t index = k ? v.index >> 16 : v.index & 0xffffu;
-      bool taken = c != NONE && c - info.base <= FARTHEST;
+      bool taken = c != NONE && c >= info.base && c - info.base <= FARTHEST;
       if (taken) {
         int global = a.position[rows.columns[w.at]];
         bad += scalbn(got[k], a.exponent[w.row] + a.exponent[global]) != rows.values[w.at] || (uint32_t)(c - info.base) != index;
@@ -334,7 +335,8 @@ struct patch_vector {
 } // namespace
 
 // y^ = A^ x^ in solver order. A warp a slice.
-extern "C" __global__ void __launch_bounds__(WARPS * 32) ht_store_multiply(ht_store_view a, const uint8_t *block_level, const double *x, double *y) {
+extern "C" __global__ void __launch_bounds__(WARPS * 32)
+    ht_store_multiply(ht_store_view a, const uint8_t *block_level, const double *x, double *y) {
   int lane = threadIdx.x & 31;
   for (int64_t slice = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; slice < a.slices; slice += (int64_t)gridDim.x * WARPS) {
     ht_slice_info s = a.slice[slice];
