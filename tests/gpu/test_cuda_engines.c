@@ -383,7 +383,7 @@ static void limits(gpu *g, const char *engine) {
   memset(x, 0, (size_t)small->n * sizeof *x);
   r = solve_with(g, solver, b, x);
   assert_int_equal(r.outcome, HT_STOPPED);
-  assert_true(r.iterations == 3);
+  assert_true(r.iterations == 4); /* seen at the next check */
   ht_context_clear_stop(g->ctx);
   ht_solver_set_progress(solver, NULL, NULL);
   r = solve_with(g, solver, b, x); /* from where it stopped */
