@@ -2,7 +2,7 @@
 // product multiplies with it, and its last block draws the conclusions. Nothing is read by the host but the event that ends a run.
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backend/cuda/cg_step.cuh"
-#include "backend/cuda/product.cuh"
+#include "backend/cuda/stream.cuh"
 
 using namespace ht;
 
@@ -156,43 +156,82 @@ __device__ inline void finish(const ht_store_view &a, const ht_cuda_cg_vectors &
 
 } // namespace
 
-// s = A p and the sums that need it; a warp takes a slice.
-extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_multiply(ht_store_view a, ht_cuda_cg_vectors v, int stride, int update_blocks) {
+namespace {
+
+// What a lane needs of its row besides the product.
+struct row_data {
+  double p, r, d;
+  float m;
+  int16_t e;
+};
+
+__device__ inline row_data load_row(const ht_store_view &a, const ht_cuda_cg_vectors &v, int64_t row, const uint8_t *levels, int uniform) {
+  return {v.p[row], v.r[row], diagonal_at(a, row, levels ? levels[row / 64] : uniform), v.inverse_diagonal ? v.inverse_diagonal[row] : 0, a.exponent[row]};
+}
+
+__device__ inline void finish_slice(const ht_cuda_cg_vectors &v, const ht_slice_info &s, int lane, const row_data &q, double sum, product_sums &sums) {
+  for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
+  if (lane & (1 << s.lanes_log2) - 1) return;
+  double w = scale_squared(q.e), m = v.inverse_diagonal ? (double)q.m : w;
+  sum = fma(q.d, q.p, sum);
+  v.s[s.row + (lane >> s.lanes_log2)] = sum;
+  sums.pap = fma(q.p, sum, sums.pap);
+  sums.rms = fma(q.r * m, sum, sums.rms);
+  sums.sms = fma(sum * m, sum, sums.sms);
+}
+
+// The slices begin..end-1.
+__device__ inline void multiply_run(const ht_store_view &a, const ht_cuda_cg_vectors &v, stage *ring, int64_t begin, int64_t end, int lane, const uint8_t *levels,
+                                    int uniform, product_sums &sums) {
+  if (begin >= end) return;
+  ht_slice_info s = a.slice[begin];
+  int64_t first = s.group;
+  group_stream groups(a, ring, first, (int)(a.slice[end].group - first), lane, levels, uniform);
+  row_data mine = load_row(a, v, s.row + (lane >> s.lanes_log2), levels, uniform);
+  int g = 0;
+  for (int64_t slice = begin; slice < end; slice++) {
+    ht_slice_info next = a.slice[slice + 1 < end ? slice + 1 : slice];
+    int last = (int)(s.group - first) + s.groups;
+    double sum = 0;
+    while (g < last) {
+      if (g % RING_GROUPS == 0) groups.advance(g);
+      int stop = min(last, g / RING_GROUPS * RING_GROUPS + RING_GROUPS);
+      sum += groups.multiply(g, stop, v.p);
+      g = stop;
+    }
+    row_data after = load_row(a, v, next.row + (lane >> next.lanes_log2), levels, uniform);
+    finish_slice(v, s, lane, mine, sum, sums);
+    s = next;
+    mine = after;
+  }
+  sums.read = groups.read;
+}
+
+// Every SAMPLE-th slice, from another start each time.
+__device__ inline void measure_some(const ht_store_view &a, const ht_cuda_cg_vectors &v, int64_t begin, int64_t end, int lane, product_sums &sums) {
+  int64_t start = v.scalars->iteration % SAMPLE;
+  for (int64_t slice = (begin + SAMPLE - 1 - start) / SAMPLE * SAMPLE + start; slice < end; slice += SAMPLE) {
+    ht_slice_info s = a.slice[slice];
+    int64_t row = s.row + (lane >> s.lanes_log2);
+    measure(a, s, lane, row, (lane & (1 << s.lanes_log2) - 1) == 0, v.p[row], global_vector{v.p}, scale_squared(a.exponent[row]), sums);
+  }
+}
+
+} // namespace
+
+// s = A p and the sums that need it; a warp takes a run of slices.
+extern "C" __global__ void __launch_bounds__(THREADS, 3) ht_cg_multiply(ht_store_view a, ht_cuda_cg_vectors v, int stride, int update_blocks) {
+  extern __shared__ __align__(16) stage rings[];
   __shared__ double shared[WARPS];
   __shared__ bool last;
   if (v.scalars->event != CONTINUE) return;
-  bool looking = v.scalars->iteration >= v.scalars->decide_at && v.scalars->decide_rule == DECIDE_BUDGET;
-  int64_t sampled = v.scalars->iteration % SAMPLE;
-  int uniform = v.scalars->uniform;
-  const uint8_t *levels = uniform < 0 ? v.block_level : nullptr;
-  int lane = threadIdx.x & 31;
+  int lane = threadIdx.x & 31, uniform = v.scalars->uniform;
+  int64_t warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32, warps = (int64_t)gridDim.x * WARPS;
+  int64_t begin = a.slices * warp / warps, end = a.slices * (warp + 1) / warps;
   product_sums sums = {};
-  global_vector p = {v.p};
-  for (int64_t slice = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; slice < a.slices; slice += (int64_t)gridDim.x * WARPS) {
-    ht_slice_info s = a.slice[slice];
-    int64_t row = s.row + (lane >> s.lanes_log2);
-    bool owner = (lane & (1 << s.lanes_log2) - 1) == 0;
-    double p_row = v.p[row], r_row = v.r[row], w = scale_squared(a.exponent[row]),
-           m = v.inverse_diagonal ? (double)v.inverse_diagonal[row] : w;
-    double d = diagonal_at(a, row, levels ? levels[row / 64] : uniform);
-    double sum = multiply_slice(a, s, lane, levels, uniform, p, &sums.read);
-    if (owner) {
-      sum = fma(d, p_row, sum);
-      v.s[row] = sum;
-      sums.pap = fma(p_row, sum, sums.pap);
-      sums.rms = fma(r_row * m, sum, sums.rms);
-      sums.sms = fma(sum * m, sum, sums.sms);
-    }
-    if (looking && slice % SAMPLE == sampled) measure(a, s, lane, row, owner, p_row, p, w, sums);
-  }
-  const double values[] = {sums.pap,
-                           sums.rms,
-                           sums.sms,
-                           sums.error_16,
-                           sums.error_32,
-                           (double)sums.read.level[0],
-                           (double)sums.read.level[1],
-                           (double)sums.read.level[2]};
+  multiply_run(a, v, rings + threadIdx.x / 32 * RING_STAGES, begin, end, lane, uniform < 0 ? v.block_level : nullptr, uniform, sums);
+  if (v.scalars->iteration >= v.scalars->decide_at && v.scalars->decide_rule == DECIDE_BUDGET) measure_some(a, v, begin, end, lane, sums);
+  const double values[] = {sums.pap, sums.rms, sums.sms, sums.error_16, sums.error_32, (double)sums.read.at_16, (double)sums.read.at_32, (double)sums.read.at_64};
 #pragma unroll
   for (int k = 0; k < 8; k++) {
     double sum = block_sum(values[k], shared);

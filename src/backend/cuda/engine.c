@@ -4,7 +4,7 @@
 #include "backend/cuda/store.h"
 #include <string.h>
 
-enum { MIXED = -1, THREADS = 256, WARPS = THREADS / 32, REPLAYED = 8, SUMS = 16, PERSISTENT_SUMS = 2 * 8 * 160, STATIC_SHARED = 4096 };
+enum { MIXED = -1, THREADS = 256, WARPS = THREADS / 32, REPLAYED = 8, SUMS = 16, PERSISTENT_SUMS = 2 * 8 * 160, STREAMING_SHARED = 8 * 3 * 2560, STATIC_SHARED = 4096 };
 
 struct ht_engine {
   ht_context *ctx;
@@ -57,7 +57,7 @@ static ht_status make_inverse(ht_engine *e) {
 static ht_status capture(ht_engine *e) {
   ht_store_view *a = &e->store->view;
   ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS},
-            multiply = {.grid = (unsigned)e->multiply_blocks, .block = THREADS};
+            multiply = {.grid = (unsigned)e->multiply_blocks, .block = THREADS, .shared_bytes = STREAMING_SHARED};
   const ht_cuda_driver *driver = e->cuda->driver;
   CUgraph graph = NULL;
   HT_TRY(e->ctx, ht_cuda_synchronize(e->cuda));
@@ -81,7 +81,7 @@ static ht_status make_streaming(ht_engine *e) {
   const ht_store_view *a = &e->store->view;
   int update, multiply;
   HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update, THREADS, 0, &update));
-  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_multiply, THREADS, 0, &multiply));
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_multiply, THREADS, STREAMING_SHARED, &multiply));
   e->update_blocks = smaller(update, (a->blocks + WARPS - 1) / WARPS);
   e->multiply_blocks = smaller(multiply, (a->slices + WARPS - 1) / WARPS);
   e->stride = e->update_blocks > e->multiply_blocks ? e->update_blocks : e->multiply_blocks;
