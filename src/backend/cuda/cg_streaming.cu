@@ -166,10 +166,12 @@ struct row_data {
 };
 
 __device__ inline row_data load_row(const ht_store_view &a, const ht_cuda_cg_vectors &v, int64_t row, const uint8_t *levels, int uniform) {
-  return {v.p[row], v.r[row], diagonal_at(a, row, levels ? levels[row / 64] : uniform), v.inverse_diagonal ? v.inverse_diagonal[row] : 0, a.exponent[row]};
+  return {v.p[row], v.r[row], diagonal_at(a, row, levels ? levels[row / 64] : uniform), v.inverse_diagonal ? v.inverse_diagonal[row] : 0,
+          a.exponent[row]};
 }
 
-__device__ inline void finish_slice(const ht_cuda_cg_vectors &v, const ht_slice_info &s, int lane, const row_data &q, double sum, product_sums &sums) {
+__device__ inline void finish_slice(const ht_cuda_cg_vectors &v, const ht_slice_info &s, int lane, const row_data &q, double sum,
+                                    product_sums &sums) {
   for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
   if (lane & (1 << s.lanes_log2) - 1) return;
   double w = scale_squared(q.e), m = v.inverse_diagonal ? (double)q.m : w;
@@ -181,8 +183,8 @@ __device__ inline void finish_slice(const ht_cuda_cg_vectors &v, const ht_slice_
 }
 
 // The slices begin..end-1.
-__device__ inline void multiply_run(const ht_store_view &a, const ht_cuda_cg_vectors &v, stage *ring, int64_t begin, int64_t end, int lane, const uint8_t *levels,
-                                    int uniform, product_sums &sums) {
+__device__ inline void multiply_run(const ht_store_view &a, const ht_cuda_cg_vectors &v, stage *ring, int64_t begin, int64_t end, int lane,
+                                    const uint8_t *levels, int uniform, product_sums &sums) {
   if (begin >= end) return;
   ht_slice_info s = a.slice[begin];
   int64_t first = s.group;
@@ -208,7 +210,8 @@ __device__ inline void multiply_run(const ht_store_view &a, const ht_cuda_cg_vec
 }
 
 // Every SAMPLE-th slice, from another start each time.
-__device__ inline void measure_some(const ht_store_view &a, const ht_cuda_cg_vectors &v, int64_t begin, int64_t end, int lane, product_sums &sums) {
+__device__ inline void measure_some(const ht_store_view &a, const ht_cuda_cg_vectors &v, int64_t begin, int64_t end, int lane,
+                                    product_sums &sums) {
   int64_t start = v.scalars->iteration % SAMPLE;
   for (int64_t slice = (begin + SAMPLE - 1 - start) / SAMPLE * SAMPLE + start; slice < end; slice += SAMPLE) {
     ht_slice_info s = a.slice[slice];
@@ -220,7 +223,8 @@ __device__ inline void measure_some(const ht_store_view &a, const ht_cuda_cg_vec
 } // namespace
 
 // s = A p and the sums that need it; a warp takes a run of slices.
-extern "C" __global__ void __launch_bounds__(THREADS, 3) ht_cg_multiply(ht_store_view a, ht_cuda_cg_vectors v, int stride, int update_blocks) {
+extern "C" __global__ void __launch_bounds__(THREADS, 3)
+    ht_cg_multiply(ht_store_view a, ht_cuda_cg_vectors v, int stride, int update_blocks) {
   extern __shared__ __align__(16) stage rings[];
   __shared__ double shared[WARPS];
   __shared__ bool last;
@@ -231,7 +235,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) ht_cg_multiply(ht_store
   product_sums sums = {};
   multiply_run(a, v, rings + threadIdx.x / 32 * RING_STAGES, begin, end, lane, uniform < 0 ? v.block_level : nullptr, uniform, sums);
   if (v.scalars->iteration >= v.scalars->decide_at && v.scalars->decide_rule == DECIDE_BUDGET) measure_some(a, v, begin, end, lane, sums);
-  const double values[] = {sums.pap, sums.rms, sums.sms, sums.error_16, sums.error_32, (double)sums.read.at_16, (double)sums.read.at_32, (double)sums.read.at_64};
+  const double values[] = {sums.pap,
+                           sums.rms,
+                           sums.sms,
+                           sums.error_16,
+                           sums.error_32,
+                           (double)sums.read.at_16,
+                           (double)sums.read.at_32,
+                           (double)sums.read.at_64};
 #pragma unroll
   for (int k = 0; k < 8; k++) {
     double sum = block_sum(values[k], shared);

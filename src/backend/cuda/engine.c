@@ -4,7 +4,17 @@
 #include "backend/cuda/store.h"
 #include <string.h>
 
-enum { MIXED = -1, THREADS = 256, WARPS = THREADS / 32, REPLAYED = 8, SUMS = 16, PERSISTENT_SUMS = 2 * 8 * 160, STREAMING_SHARED = 8 * 3 * 2560, STATIC_SHARED = 4096 };
+enum {
+  MIXED = -1,
+  THREADS = 256,
+  WARPS = THREADS / 32,
+  REPLAYED = 8,
+  SUMS = 16,
+  PERSISTENT_SUMS = 2 * 8 * 160,
+  STREAMING_SHARED = 8 * 3 * 2560,
+  STATIC_SHARED = 4096,
+  NARROW_WARPS = 20 /* blocks of one row a thread: more registers, fewer threads */
+};
 
 struct ht_engine {
   ht_context *ctx;
@@ -105,9 +115,9 @@ static ht_status make_persistent(ht_engine *e) {
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, PERSISTENT_SUMS * 8, &e->v.sums));
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, 64, &e->v.barrier));
   for (int k = 0; k < 2; k++) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, store->view.padded * 32, &e->v.exchange[k]));
-  int64_t warps = store->patch_slices_most < 32 ? store->patch_slices_most : 32;
+  int64_t slices = store->patch_slices_most, warps = slices < 32 ? slices : 32;
   e->block = (unsigned)(32 * warps);
-  for (e->rows = 1; e->rows * warps < store->patch_slices_most;) e->rows *= 2;
+  for (e->rows = slices > NARROW_WARPS ? 2 : 1; e->rows * warps < slices;) e->rows *= 2;
   for (int level = 0; level < HT_LEVELS; level++) { /* loads the kernels, too */
     int blocks;
     HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, persistent_kernel(e, level), e->block, persistent_shared(e), &blocks));
