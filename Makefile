@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 60
 DEMO_SIZE ?= 24
 say = @printf '\n== %s\n'
 
-.PHONY: all setup configure demo test check format install fuzz asan bench clean
+.PHONY: all setup configure demo test gpu-test check format install fuzz asan bench clean
 
 all: configure
 	$(say) 'building build/libhalftone.so and build/halftone'
@@ -37,14 +37,21 @@ test:
 	$(say) 'running the tests'
 	@ctest --test-dir build --output-on-failure --no-tests=error
 
+gpu-test:
+	@tools/setup.sh test
+	$(say) 'building the tests of the CUDA backend (nvcc is needed)'
+	@cmake --preset release -DHALFTONE_TESTS=ON -DHALFTONE_CUDA=ON >/dev/null
+	@cmake --build build --parallel $(JOBS) --target all tests
+	@tools/gpu_test.sh build
+
 check:
 	@tools/setup.sh ci
 	@tools/check.sh
 
 format:
 	@tools/setup.sh ci
-	$(say) 'formatting every C file with clang-format 14'
-	@git ls-files '*.c' '*.h' | xargs clang-format-14 -i
+	$(say) 'formatting every C and CUDA file with clang-format 14'
+	@git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format-14 -i
 
 install: all
 	$(say) 'installing under $(PREFIX)'

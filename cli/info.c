@@ -9,7 +9,7 @@
 enum { DEFAULT_STEPS = 60, MOST_STEPS = 200 };
 
 static int tell_about(ht_context *ctx, int as_json) {
-  char text[256];
+  char text[1024]; /* a line may list many devices */
   const char *name;
   cli_json json;
   if (as_json) json_begin(&json, stdout);

@@ -51,7 +51,7 @@ def complaint(path, target):
 
 
 def main():
-    files = sorted(p for folder in ("src", "cli", "examples") for p in (ROOT / folder).rglob("*") if p.suffix in (".c", ".h"))
+    files = sorted(p for folder in ("src", "cli", "examples") for p in (ROOT / folder).rglob("*") if p.suffix in (".c", ".h", ".cu", ".cuh"))
     wrong = 0
     for file in files:
         path = file.relative_to(ROOT)

@@ -175,13 +175,20 @@ typedef struct ht_cg_state {
  * encodings and levels mean the same. It holds the matrix to the bit, so that products at HT_LEVEL_64 certify. */
 typedef struct ht_store ht_store;
 
+typedef enum ht_store_engine { HT_STORE_ENGINE_AUTO, HT_STORE_ENGINE_PERSISTENT, HT_STORE_ENGINE_STREAMING } ht_store_engine;
+
+/* How the backend would lay out a matrix of this size: asked before the ordering is made, because a persistent engine wants the rows
+ * in compact patches of patch_rows rows each. */
+typedef struct ht_store_plan {
+  ht_store_engine engine; /* never AUTO */
+  int64_t patch_rows;     /* a multiple of HT_COLUMN_BLOCK; 0 for the streaming engine */
+} ht_store_plan;
+
 typedef struct ht_store_options {
-  int ordering;        /* HT_STORE_AUTO, _NATURAL, _RCM: what the rows are put in before the store's own arrangement of them */
-  int exactness_flags; /* 0: every group is taken to need all bits */
-  int engine;          /* HT_STORE_ENGINE_AUTO, _PERSISTENT, _STREAMING: which of the backend's CG engines it is laid out for */
+  ht_store_plan plan;
+  const int32_t *order; /* order[new] = old; with patches, patch k has the new rows from k * patch_rows on; NULL: natural. Copied */
+  int exactness_flags;  /* 0: every group is taken to need all bits */
 } ht_store_options;
-enum { HT_STORE_AUTO, HT_STORE_NATURAL, HT_STORE_RCM };
-enum { HT_STORE_ENGINE_AUTO, HT_STORE_ENGINE_PERSISTENT, HT_STORE_ENGINE_STREAMING };
 
 typedef struct ht_store_info {
   int64_t n, padded, blocks;             /* as in ht_split_view */
@@ -189,9 +196,8 @@ typedef struct ht_store_info {
   double bytes_level[HT_LEVELS];         /* that a product reads with every block at this level */
   double share_exact_16, share_exact_32; /* of the nonzeros */
   float error_16;                        /* largest column error of the 16-bit level, against the scaled matrix */
-  const char *ordering;                  /* "natural", "rcm", "patches" */
   const char *engine;                    /* "persistent", "streaming" */
-  double time_ordering_s, time_transfer_s, time_build_s;
+  double time_pattern_s, time_build_s;   /* analysis on the host; transfer and kernels */
 } ht_store_info;
 
 /* The CG engine of a store: vectors stay with the engine, scalars travel in ht_cg_state. */
@@ -206,6 +212,8 @@ typedef struct ht_backend {
   ht_status (*open)(ht_context *ctx, const char *device);
   /* HT_OK, or the error of the first call that failed. */
   ht_status (*failed)(ht_context *ctx);
+  /* One line about the driver and the devices that `open` would find; it takes none. NULL where there is nothing to tell. */
+  void (*about)(ht_context *ctx, char *text, size_t size);
   /* Memory: `bytes` zeroed bytes. Copies are complete when they return; `from` and `to` may also be the caller's memory, wherever
    * that lies. */
   ht_status (*memory_create)(ht_context *ctx, int64_t bytes, void *memory);
@@ -244,13 +252,15 @@ typedef struct ht_backend {
   /* The backend's own split storage and its engine; NULL where the backend works on ht_split_view. The CSR lies in host memory;
    * diagonal is in the caller's order and host memory, NULL for no preconditioner. store_multiply takes vectors in the caller's order,
    * unscaled; block_level (host memory) NULL: FP64. */
+  void (*store_plan)(ht_context *ctx, int64_t n, int64_t nnz, int64_t longest_row, ht_store_engine asked, ht_store_plan *plan);
   ht_status (*store_create)(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, ht_store **store);
   ht_status (*store_set_values)(ht_store *store, const ht_csr_view *a);
   void (*store_info)(const ht_store *store, ht_store_info *info);
   void (*store_multiply)(ht_store *store, const uint8_t *block_level, const double *x, double *y);
   void (*store_release)(ht_store *store);
   ht_status (*engine_create)(ht_store *store, const double *diagonal, int64_t capacity, ht_engine **engine);
-  /* As cg_run; the records (history, alphas, betas) and block statistics go to state's arrays in host memory when a run ends. */
+  /* As cg_run; the records (history, alphas, betas) and block statistics go to state's arrays in host memory when a run ends, and the
+   * matrix bytes that it read are added to bytes_level. */
   ht_cg_event (*engine_run)(ht_engine *engine, ht_cg_state *state);
   void (*engine_set_levels)(ht_engine *engine, const uint8_t *block_level); /* host memory, one ht_level a block */
   /* Vectors in the caller's order and scale, in the backend's memory. */
@@ -268,6 +278,8 @@ static inline int ht_backend_is_host(ht_context *ctx, const ht_backend *backend)
 /* By name ("cpu", "cuda", "cuda:1"), opened; HT_UNSUPPORTED when it is not compiled in or finds no device, HT_BAD_OPTION with the
  * known names otherwise. */
 ht_status ht_backend_find(ht_context *ctx, const char *name, const ht_backend **backend);
+/* Whether the cuda backend is compiled in, its driver and its devices, or why there are none; no error is left behind. */
+void ht_backend_about_cuda(ht_context *ctx, char *text, size_t size);
 /* For tests: one more backend, found by its name before all others. NULL takes it away. */
 void ht_backend_set_extra(const ht_backend *backend);
 

@@ -1,8 +1,15 @@
 /* Backends by name. SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <string.h>
 #include "backend/backend.h"
 
 extern const ht_backend ht_backend_cpu;
+#ifdef HT_WITH_CUDA
+extern const ht_backend ht_backend_cuda;
+static const ht_backend *const cuda = &ht_backend_cuda;
+#else
+static const ht_backend *const cuda = NULL;
+#endif
 
 static const ht_backend *extra;
 
@@ -10,7 +17,7 @@ void ht_backend_set_extra(const ht_backend *backend) { extra = backend; }
 
 /* `length` characters of `name`, up to the colon before a device. */
 static const ht_backend *named(const char *name, size_t length) {
-  const ht_backend *const backends[] = {extra, &ht_backend_cpu};
+  const ht_backend *const backends[] = {extra, &ht_backend_cpu, cuda};
   for (size_t k = 0; k < sizeof backends / sizeof *backends; k++)
     if (backends[k] && strlen(backends[k]->name) == length && !strncmp(backends[k]->name, name, length)) return backends[k];
   return NULL;
@@ -23,7 +30,16 @@ ht_status ht_backend_find(ht_context *ctx, const char *name, const ht_backend **
   if (!found && length == 4 && !strncmp(name, "cuda", 4))
     HT_FAIL(ctx, HT_UNSUPPORTED, "the cuda backend is not compiled into this build; use --backend cpu");
   HT_CHECK(ctx, found, HT_BAD_OPTION, "there is no backend '%s'; the backends are cpu, cuda and cuda:N, the N-th device from 0", name);
+  HT_CHECK(ctx, !name[length] || name[length + 1], HT_BAD_OPTION,
+           "a device is chosen by its number, as in cuda:0, and none follows the colon");
   HT_TRY(ctx, found->open(ctx, name[length] ? name + length + 1 : ""));
   *backend = found;
   return HT_OK;
+}
+
+void ht_backend_about_cuda(ht_context *ctx, char *text, size_t size) {
+  if (cuda)
+    cuda->about(ctx, text, size);
+  else
+    snprintf(text, size, "not compiled in");
 }

@@ -1,6 +1,8 @@
 /* The operator on a backend's own split storage. SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
 #include <math.h>
+#include "data/order.h"
+#include "data/patches.h"
 #include "op/operator.h"
 
 typedef struct {
@@ -37,8 +39,6 @@ static void spread_errors(store_operator *op, const ht_matrix *matrix) {
 static void describe(store_operator *op, const ht_matrix *matrix) {
   op->base.backend->store_info(op->base.store, &op->info);
   op->base.bytes = op->info.bytes;
-  op->base.ordering = op->info.ordering;
-  op->base.time_ordering_s = op->info.time_ordering_s;
   spread_errors(op, matrix);
 }
 
@@ -57,10 +57,48 @@ static void destroy(ht_operator *self) {
   ht_release(self->ctx, op);
 }
 
-static ht_status build(store_operator *op, const ht_store_options *options, const ht_matrix *matrix) {
+static int64_t longest_row(const ht_csr_view *a) {
+  int64_t longest = 0;
+  for (int64_t i = 0; i < a->n; i++)
+    if (a->row_start[i + 1] - a->row_start[i] > longest) longest = a->row_start[i + 1] - a->row_start[i];
+  return longest;
+}
+
+/* Patches where the engine wants them, else the order that was asked for; *order NULL: natural. */
+static ht_status order_rows(store_operator *op, int ordering, const ht_csr_view *a, int64_t patch_rows, int32_t **order) {
+  ht_context *ctx = op->base.ctx;
+  const ht_node_graph graph = {.block = 1, .nodes = a->n, .start = a->row_start, .columns = a->columns};
+  *order = NULL;
+  if (!patch_rows && ordering == HT_ORDERING_NATURAL) return HT_OK;
+  if (!patch_rows && ordering == HT_ORDERING_AUTO) {
+    HT_TRY(ctx, ht_order_auto(ctx, &graph, order));
+    op->base.ordering = *order ? "rcm" : "natural";
+    return HT_OK;
+  }
+  op->base.ordering = patch_rows ? "patches" : "rcm";
+  HT_TRY(ctx, ht_allocate(ctx, a->n, sizeof **order, order));
+  return patch_rows ? ht_order_patches(ctx, a, patch_rows, *order) : ht_order_rcm(ctx, &graph, *order);
+}
+
+static ht_status create_store(store_operator *op, const ht_operator_options *options, int engine, const ht_csr_view *a) {
+  ht_context *ctx = op->base.ctx;
+  const ht_backend *backend = op->base.backend;
+  ht_store_options store = {.exactness_flags = options->exactness_flags};
+  int32_t *order;
+  double start = ht_seconds();
+  backend->store_plan(ctx, a->n, a->nnz, longest_row(a), (ht_store_engine)engine, &store.plan);
+  ht_status status = order_rows(op, options->ordering, a, store.plan.patch_rows, &order);
+  op->base.time_ordering_s = ht_seconds() - start;
+  store.order = order;
+  if (status == HT_OK) status = backend->store_create(ctx, a, &store, &op->base.store);
+  ht_release(ctx, order);
+  return status;
+}
+
+static ht_status build(store_operator *op, const ht_operator_options *options, int engine, const ht_matrix *matrix) {
   ht_context *ctx = op->base.ctx;
   const ht_csr_view a = ht_matrix_view(matrix);
-  HT_TRY(ctx, op->base.backend->store_create(ctx, &a, options, &op->base.store));
+  HT_TRY(ctx, create_store(op, options, engine, &a));
   op->base.backend->store_info(op->base.store, &op->info);
   op->base.blocks = op->info.blocks;
   for (int level = 0; level < HT_LEVEL_64; level++) {
@@ -73,9 +111,6 @@ static ht_status build(store_operator *op, const ht_store_options *options, cons
 
 ht_status ht_operator_create_store(ht_context *ctx, const ht_backend *backend, const ht_operator_options *options, int engine,
                                    const ht_matrix *matrix, ht_operator **out) {
-  static const int ordering[] = {
-      [HT_ORDERING_AUTO] = HT_STORE_AUTO, [HT_ORDERING_NATURAL] = HT_STORE_NATURAL, [HT_ORDERING_RCM] = HT_STORE_RCM};
-  const ht_store_options store = {ordering[options->ordering], options->exactness_flags, engine};
   store_operator *op;
   ht_status status;
   *out = NULL;
@@ -88,7 +123,7 @@ ht_status ht_operator_create_store(ht_context *ctx, const ht_backend *backend, c
                            .apply = apply,
                            .update = update,
                            .destroy = destroy};
-  HT_TRY_GOTO(ctx, status, build(op, &store, matrix), fail);
+  HT_TRY_GOTO(ctx, status, build(op, options, engine, matrix), fail);
   *out = &op->base;
   return HT_OK;
 fail:

@@ -71,17 +71,6 @@ static void about_isa(ht_context *ctx, char *text, size_t size) {
   snprintf(text, size, "%s in use; usable here: %s", in_use, usable);
 }
 
-static void about_backends(ht_context *ctx, char *text, size_t size) {
-  static const char *const names[] = {"cpu", "cuda"};
-  for (int i = 0; i < 2; i++) {
-    const ht_backend *backend;
-    int found = ht_backend_find(ctx, names[i], &backend) == HT_OK;
-    size_t used = strlen(text);
-    snprintf(text + used, size - used, "%s%s%s", used ? ", " : "", names[i], found ? "" : " not compiled in");
-  }
-  ht_context_clear_error(ctx);
-}
-
 static void about_libraries(ht_context *ctx, char *text, size_t size) {
   (void)ctx;
   snprintf(text, size, "OpenMP %d (up to %d threads), zlib %s", _OPENMP, omp_get_thread_limit(), zlibVersion());
@@ -90,7 +79,7 @@ static void about_libraries(ht_context *ctx, char *text, size_t size) {
 static const struct {
   const char *name;
   void (*tell)(ht_context *ctx, char *text, size_t size);
-} rows[] = {{"version", about_version}, {"compiler", about_compiler}, {"backends", about_backends},
+} rows[] = {{"version", about_version}, {"compiler", about_compiler}, {"cuda", ht_backend_about_cuda},
             {"kernels", about_isa},     {"cores", about_cores},       {"threads", about_threads},
             {"caches", about_caches},   {"memory", about_memory},     {"libraries", about_libraries}};
 

@@ -1,6 +1,5 @@
 /* The loop of a backend's own store: the engine keeps the vectors and runs until an event; scalars, records and levels are the host's.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <string.h>
 #include "solver/loop.h"
 
 static void set_iterate(ht_loop *loop, const double *x) { loop->op->backend->engine_set_iterate(loop->engine, x); }
@@ -9,29 +8,9 @@ static void set_residual(ht_loop *loop, const double *r) { loop->op->backend->en
 static void get_residual(const ht_loop *loop, double *r) { loop->op->backend->engine_get_residual(loop->engine, r); }
 static double direction_square(const ht_loop *loop) { return loop->op->backend->engine_direction_square(loop->engine); }
 
-/* A block's bytes are an even share of the whole. */
-static void count_sweep(ht_loop *loop) {
-  ht_store_info info;
-  loop->op->backend->store_info(loop->op->store, &info);
-  memset(loop->sweep_bytes, 0, sizeof loop->sweep_bytes);
-  for (int64_t b = 0; b < info.blocks; b++)
-    loop->sweep_bytes[loop->block_level[b]] += info.bytes_level[loop->block_level[b]] / (double)info.blocks;
-}
+static void levels_changed(ht_loop *loop) { loop->op->backend->engine_set_levels(loop->engine, loop->block_level); }
 
-static void levels_changed(ht_loop *loop) {
-  loop->op->backend->engine_set_levels(loop->engine, loop->block_level);
-  count_sweep(loop);
-}
-
-/* Where the engine decided by itself, the levels of the end stand for the whole run. */
-static ht_cg_event run(ht_loop *loop) {
-  ht_cg_state *s = &loop->state;
-  int64_t before = s->fresh ? s->iteration - 1 : s->iteration;
-  ht_cg_event event = loop->op->backend->engine_run(loop->engine, s);
-  if (s->decide_rule != HT_DECIDE_HOST) count_sweep(loop);
-  for (int level = 0; level < HT_LEVELS; level++) s->bytes_level[level] += (double)(s->iteration - before) * loop->sweep_bytes[level];
-  return event;
-}
+static ht_cg_event run(ht_loop *loop) { return loop->op->backend->engine_run(loop->engine, &loop->state); }
 
 ht_status ht_loop_create_engine(ht_context *ctx, ht_operator *op, const double *diagonal, int64_t capacity, ht_loop **out) {
   ht_loop *loop;

@@ -8,7 +8,7 @@
 
 /* Iterations between two looks at level and progress. An engine on a device waits for the host while it looks: it is asked less often,
  * but where a low level is on trial. */
-enum { CHECK_EVERY = 64, ENGINE_CHECK_EVERY = 512 };
+enum { CHECK_EVERY = 64, ENGINE_CHECK_EVERY = 512, ENGINE_FIRST_PAUSE = 256 };
 
 /* The loop aims slightly below the goal, because the true residual it is judged by differs in the last digits. */
 static const double AIM = 0.995;
@@ -50,7 +50,7 @@ static void begin(ht_guard *g, double norm) {
   g->improved_at = 0;
   g->check_every = g->loop->decides && !g->policy.fallback ? ENGINE_CHECK_EVERY : CHECK_EVERY;
   g->next_check = g->check_every;
-  g->next_pause = g->progress ? 0 : g->loop->decides ? CHECK_EVERY : 1;
+  g->next_pause = g->progress ? 0 : g->loop->decides ? ENGINE_FIRST_PAUSE : 1;
   g->segment_end = -1;
   g->replacements = g->restores = 0;
   s->iteration = 0;

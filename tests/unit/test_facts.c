@@ -171,13 +171,13 @@ static void a_request_to_stop_is_obeyed(void **state) {
 }
 
 static void the_build_is_described(void **state) {
-  char text[256];
+  char text[1024];
   const char *name;
   for (int i = 0; i < ht_about_count(); i++) {
     assert_int_equal(ht_about_at(*state, i, &name, text, sizeof text), HT_OK);
     assert_true(strlen(name) > 0 && strlen(text) > 0);
     if (!strcmp(name, "version")) assert_string_equal(text, ht_version());
-    char again[256];
+    char again[1024];
     assert_int_equal(ht_about_at(*state, i, &name, again, sizeof again), HT_OK);
     assert_string_equal(again, text); /* asking changes nothing, the instruction set in use included */
     assert_string_equal(ht_context_error(*state), "");

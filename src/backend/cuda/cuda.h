@@ -5,9 +5,9 @@
 #include "backend/backend.h"
 #include "backend/cuda/driver.h" /* CUstream, CUfunction, ... and the table of entry points */
 
-/* One row of kernels.def each: the name in the .cu file and the tunables. */
+/* One row of kernels.def each. */
 typedef enum ht_kernel {
-#define HT_KERNEL(name) HT_KERNEL_##name,
+#define HT_KERNEL(file, name) HT_KERNEL_##name,
 #include "backend/cuda/kernels.def"
 #undef HT_KERNEL
   HT_KERNELS
@@ -15,18 +15,22 @@ typedef enum ht_kernel {
 
 typedef struct ht_cuda {
   ht_context *ctx;
-  const ht_cuda_driver *driver; /* entry points */
-  int ordinal, sms, capability; /* capability: 10 * major + minor */
+  const ht_cuda_driver *driver;                       /* entry points */
+  int ordinal, sms, capability;                       /* capability: 10 * major + minor */
   int64_t l2_bytes, memory_bytes, shared_block_bytes; /* shared_block_bytes: the most a block may ask for */
   char name[128];
   CUdevice device;
   CUcontext context;
+  int primary; /* the context is the device's primary one, which this holds; else it is the caller's */
   CUstream stream;
-  CUfunction function[HT_KERNELS]; /* loaded at the first launch */
-  CUlibrary library;
-  double *sums; /* device: partial sums of the vector operations */
-  double *host; /* pinned: scalars that come back */
-  ht_status status; /* of the first call that failed: later launches do nothing */
+  /* of each kernel, loaded at its first launch */
+  CUfunction function[HT_KERNELS];
+  unsigned shared_limit[HT_KERNELS]; /* dynamic shared bytes that it has been allowed */
+  CUlibrary library[HT_KERNELS];     /* of its file; kept by the file's first kernel */
+  double *sums;                      /* device: partial sums of the vector operations */
+  double *host;                      /* pinned: scalars that come back */
+  ht_status status;                  /* of the first call that failed: later launches do nothing */
+  char error[256];                   /* and its sentence */
 } ht_cuda;
 
 /* The device of the context; the backend's `open` has been called. */
@@ -36,6 +40,11 @@ typedef struct ht_launch {
   unsigned grid, block, shared_bytes; /* one-dimensional */
   int cooperative;
 } ht_launch;
+
+/* Make the device's context the current one of this thread, and put back what was: functions below do it by themselves; code that calls
+ * the driver's entry points stands between these two. Cheap when it is current already. */
+int ht_cuda_enter(ht_cuda *cuda);
+void ht_cuda_leave(ht_cuda *cuda, int entered);
 
 /* The gate: every kernel launch of the backend passes here. args: pointers to the arguments, as the driver wants them. Asynchronous, on
  * the device's stream. A failure is recorded once, in the context, with the kernel's name. */
@@ -56,10 +65,37 @@ ht_status ht_cuda_copy(ht_cuda *cuda, int64_t bytes, const void *from, void *to)
 ht_status ht_cuda_fill(ht_cuda *cuda, int64_t bytes, int byte, void *memory);
 /* Wait for all that was launched; reports what failed. */
 ht_status ht_cuda_synchronize(ht_cuda *cuda);
-/* Turn a driver's result into a status and a sentence, once. */
+/* Turn a driver's result into a status and a sentence that begins with `what` ("copying 80 bytes"). The first failure is kept in
+ * `status`: the device counts as lost from then on. */
 ht_status ht_cuda_check(ht_cuda *cuda, CUresult result, const char *what);
 
-/* Implementations of the table, by file. */
+/* Implementations of the table, by file. device.c */
+ht_status ht_cuda_open(ht_context *ctx, const char *device);
+ht_status ht_cuda_failed(ht_context *ctx);
+void ht_cuda_about(ht_context *ctx, char *text, size_t size);
+int64_t ht_cuda_cache_bytes(void);
+/* memory.c */
+ht_status ht_cuda_memory_create(ht_context *ctx, int64_t bytes, void *memory);
+void ht_cuda_memory_release(ht_context *ctx, void *memory);
+ht_status ht_cuda_upload(ht_context *ctx, int64_t bytes, const void *from, void *to);
+ht_status ht_cuda_download(ht_context *ctx, int64_t bytes, const void *from, void *to);
+int ht_cuda_reaches(ht_context *ctx, const void *memory);
+/* vectors.c */
+enum { HT_CUDA_SUMS = 1024 }; /* most blocks of a sum: the same on every device, so that the bits are */
+double ht_cuda_dot(ht_context *ctx, int64_t n, const double *x, const double *y);
+double ht_cuda_norm_inf(ht_context *ctx, int64_t n, const double *x);
+void ht_cuda_axpy(ht_context *ctx, int64_t n, double a, const double *x, double *y);
+void ht_cuda_xpby(ht_context *ctx, int64_t n, const double *x, double b, double *y);
+void ht_cuda_scale_by(ht_context *ctx, int64_t n, const double *d, const double *x, double *y);
+void ht_cuda_copy_vector(ht_context *ctx, int64_t n, const double *x, double *y);
+void ht_cuda_shift(ht_context *ctx, int64_t n, int exponent, const double *x, double *y);
+/* csr.c */
+void ht_cuda_csr_multiply(ht_context *ctx, const ht_csr_view *a, const double *x, double *y);
+void ht_cuda_csr_residual(ht_context *ctx, const ht_csr_view *a, const double *x, const double *b, double *r);
+/* tilecsc.c */
+void ht_cuda_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y);
+/* the split storage and its engines */
+void ht_cuda_store_plan(ht_context *ctx, int64_t n, int64_t nnz, int64_t longest_row, ht_store_engine asked, ht_store_plan *plan);
 ht_status ht_cuda_store_create(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, ht_store **store);
 ht_status ht_cuda_store_set_values(ht_store *store, const ht_csr_view *a);
 void ht_cuda_store_info(const ht_store *store, ht_store_info *info);

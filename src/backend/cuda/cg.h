@@ -1,0 +1,40 @@
+/* What the CG kernels share with the host: the scalars of a solve, which stay on the device between launches.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_BACKEND_CUDA_CG_H
+#define HT_BACKEND_CUDA_CG_H
+#include "backend/cuda/view.h"
+
+/* Fields as in ht_cg_state. */
+typedef struct ht_cuda_cg_scalars {
+  int64_t iteration;
+  double norm_r, rz, pap, alpha, beta;
+  double goal, replace_below, grow_above;
+  int64_t iteration_end, decide_at, pause_at;
+  int64_t capacity;
+  int32_t event;       /* ht_cg_event; launches after an event do nothing */
+  int32_t decide_rule; /* ht_decide_rule */
+  int32_t floor;       /* lowest level that the rule may choose */
+  int64_t decide_every;
+  double theta, eta, target;
+  double calibration_16, calibration_32; /* squared: measured error over the blocks' estimate */
+  double predicted_16, predicted_32;     /* squared, of the last look */
+  int32_t uniform;                       /* level of all blocks; -1: as block_level says */
+  uint32_t finished;                     /* blocks of the product that are through */
+  double level_groups[3];                /* groups read at each level since the run began, for the bytes */
+} ht_cuda_cg_scalars;
+
+typedef struct ht_cuda_cg_vectors {
+  double *x, *r, *p, *s;
+  const float *inverse_diagonal; /* of the scaled matrix; NULL: M = I in the caller's variables */
+  uint8_t *block_level;          /* ht_level of each column block */
+  double *block_norm2, *block_max;
+  double *history, *alphas, *betas;
+  double *sums; /* HT_SUMS + 4 a block of the grid */
+  ht_cuda_cg_scalars *scalars;
+  ht_cuda_cg_scalars *told; /* pinned: what the host sees of an event */
+  /* persistent engine */
+  double *exchange[2]; /* 4 a row: M r, M s, p of boundary rows */
+  uint32_t *barrier;
+} ht_cuda_cg_vectors;
+
+#endif

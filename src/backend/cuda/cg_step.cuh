@@ -1,0 +1,54 @@
+// The scalars of an iteration, as in the CPU's fused engine (backend/cpu/cg.c): predict-and-recompute CG (Chen and Carson 2020), in
+// which one reduction gives all sums. SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "backend/cuda/cg.h"
+
+namespace ht {
+
+enum event { CONTINUE, REACHED, LIMIT, DECIDE, CURVATURE, NONFINITE, DROPPED, GREW, PAUSE }; // ht_cg_event
+enum decide_rule { DECIDE_HOST, DECIDE_RULE, DECIDE_BUDGET };                                // ht_decide_rule
+enum sums { RZ, RR, PAP, RMS, SMS };
+
+// Step lengths from the sums, and what happened. rz of the next residual is predicted for beta, and recomputed in the next sweep.
+__device__ inline int step(ht_cuda_cg_scalars &s, const double *sum) {
+  double rz = sum[RZ], rr = sum[RR], pap = sum[PAP];
+  s.norm_r = sqrt(rr);
+  s.rz = rz;
+  s.pap = pap;
+  if (!isfinite(rr) || !isfinite(rz)) return NONFINITE;
+  if (s.norm_r <= s.goal) return REACHED;
+  if (!isfinite(pap)) return NONFINITE;
+  if (pap <= 0) return CURVATURE;
+  double alpha = rz / pap, predicted = rz - 2 * alpha * sum[RMS] + alpha * alpha * sum[SMS], beta = predicted > 0 ? predicted / rz : 0;
+  s.alpha = alpha;
+  s.beta = beta;
+  if (!isfinite(alpha) || !isfinite(beta)) return NONFINITE;
+  if (s.iteration >= s.iteration_end) return LIMIT;
+  if (s.norm_r <= s.replace_below) return DROPPED;
+  if (s.norm_r > s.grow_above) return GREW;
+  if (s.iteration >= s.decide_at && s.decide_rule == DECIDE_HOST) return DECIDE;
+  if (s.iteration >= s.pause_at) return PAUSE;
+  return CONTINUE;
+}
+
+__device__ inline void record(const ht_cuda_cg_vectors &v, const ht_cuda_cg_scalars &s) {
+  if (s.iteration >= s.capacity) return;
+  v.history[s.iteration] = s.norm_r;
+  v.alphas[s.iteration] = s.alpha;
+  v.betas[s.iteration] = s.beta;
+}
+
+// s_i^2: exponents stay far from the ends of the range, as the store checks.
+__device__ inline double scale_squared(int16_t exponent) { return __hiloint2double((1023 + 2 * exponent) << 20, 0); }
+
+// Sums over the warp, all lanes get the result; a fixed order.
+__device__ inline double warp_sum(double v) {
+  for (int width = 16; width > 0; width >>= 1) v += __shfl_xor_sync(~0u, v, width);
+  return v;
+}
+__device__ inline double warp_largest(double v) {
+  for (int width = 16; width > 0; width >>= 1) v = fmax(v, __shfl_xor_sync(~0u, v, width));
+  return v;
+}
+
+} // namespace ht

@@ -1,0 +1,207 @@
+// The streaming engine: two kernels an iteration, replayed in a graph. The update takes the pending step and makes the new direction; the
+// product multiplies with it, and its last block draws the conclusions. Nothing is read by the host but the event that ends a run.
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backend/cuda/cg_step.cuh"
+#include "backend/cuda/product.cuh"
+
+using namespace ht;
+
+namespace {
+
+enum { THREADS = 256, WARPS = THREADS / 32, SAMPLE = 32 };
+// What each block leaves in `sums`, an array of `stride` entries each.
+enum {
+  S_RZ,
+  S_RR,
+  S_PREDICTED_16,
+  S_PREDICTED_32,
+  S_PAP,
+  S_RMS,
+  S_SMS,
+  S_ERROR_16,
+  S_ERROR_32,
+  S_LEVEL_16,
+  S_LEVEL_32,
+  S_LEVEL_64,
+  S_COUNT
+};
+
+// Sum of one value a thread over the block, in thread 0.
+__device__ inline double block_sum(double v, double *shared) {
+  v = warp_sum(v);
+  if ((threadIdx.x & 31) == 0) shared[threadIdx.x / 32] = v;
+  __syncthreads();
+  double sum = 0;
+  if (threadIdx.x == 0)
+    for (int w = 0; w < WARPS; w++) sum += shared[w];
+  __syncthreads();
+  return sum;
+}
+
+// The rule of EvoCG section 4.7, and the error budget of policy/policy.c with the calibration of the look before.
+__device__ inline int decide(const ht_cuda_cg_scalars &c, double norm2, double largest, double e16, double e32, double blocks) {
+  if (c.decide_rule == DECIDE_RULE) return largest < 1e-11 ? LEVEL_16 : largest < 1e-10 ? LEVEL_32 : LEVEL_64;
+  double budget = fmin(c.theta * c.target, c.eta * c.norm_r) / c.alpha, share = budget * budget / blocks;
+  return c.calibration_16 * e16 * e16 * norm2 <= share ? LEVEL_16 : c.calibration_32 * e32 * e32 * norm2 <= share ? LEVEL_32 : LEVEL_64;
+}
+
+struct look {
+  double norm2, caller_norm2, caller_max; // of p in a block
+};
+
+__device__ inline look look_at(double2 p, short2 e) {
+  double a = p.x * __hiloint2double((1023 - e.x) << 20, 0), b = p.y * __hiloint2double((1023 - e.y) << 20, 0);
+  return {warp_sum(p.x * p.x + p.y * p.y), warp_sum(a * a + b * b), warp_largest(fmax(fabs(a), fabs(b)))};
+}
+
+} // namespace
+
+// x += alpha p, r -= alpha s, p = M^-1 r + beta p; a warp takes a column block, a lane two rows.
+extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_update(ht_store_view a, ht_cuda_cg_vectors v, int stride) {
+  __shared__ double shared[WARPS];
+  const ht_cuda_cg_scalars &c = *v.scalars;
+  if (c.event != CONTINUE) return;
+  int lane = threadIdx.x & 31;
+  double alpha = c.alpha, beta = c.beta, rz = 0, rr = 0, predicted_16 = 0, predicted_32 = 0;
+  bool looking = c.iteration >= c.decide_at;
+  for (int64_t block = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; block < a.blocks; block += (int64_t)gridDim.x * WARPS) {
+    int64_t i = block * 32 + lane; // in pairs
+    double2 x = ((double2 *)v.x)[i], r = ((double2 *)v.r)[i], p = ((double2 *)v.p)[i], s = ((double2 *)v.s)[i];
+    short2 e = ((const short2 *)a.exponent)[i];
+    double2 w = {scale_squared(e.x), scale_squared(e.y)}, m = w;
+    if (v.inverse_diagonal) {
+      float2 narrow = ((const float2 *)v.inverse_diagonal)[i];
+      m = {(double)narrow.x, (double)narrow.y};
+    }
+    x.x = fma(alpha, p.x, x.x), x.y = fma(alpha, p.y, x.y);
+    r.x = fma(-alpha, s.x, r.x), r.y = fma(-alpha, s.y, r.y);
+    double2 z = {m.x * r.x, m.y * r.y};
+    rz = fma(r.x, z.x, fma(r.y, z.y, rz));
+    rr = fma(w.x * r.x, r.x, fma(w.y * r.y, r.y, rr));
+    p.x = fma(beta, p.x, z.x), p.y = fma(beta, p.y, z.y);
+    ((double2 *)v.x)[i] = x, ((double2 *)v.r)[i] = r, ((double2 *)v.p)[i] = p;
+    if (!looking) continue;
+    look l = look_at(p, e);
+    if (lane) continue;
+    double e16 = a.error_16[block], e32 = a.error_32[block];
+    predicted_16 += e16 * e16 * l.norm2, predicted_32 += e32 * e32 * l.norm2;
+    if (c.decide_rule == DECIDE_HOST)
+      v.block_norm2[block] = l.caller_norm2, v.block_max[block] = l.caller_max;
+    else if (alpha > 0)
+      v.block_level[block] = (uint8_t)max(c.floor, decide(c, l.norm2, l.caller_max, e16, e32, (double)a.blocks));
+  }
+  const double values[] = {rz, rr, predicted_16, predicted_32};
+  for (int k = 0; k < (looking ? 4 : 2); k++) {
+    double sum = block_sum(values[k], shared);
+    if (threadIdx.x == 0) v.sums[(S_RZ + k) * stride + blockIdx.x] = sum;
+  }
+}
+
+namespace {
+
+struct product_sums {
+  double pap, rms, sms, error_16, error_32;
+  groups_read read;
+};
+
+// What a slice's rows lose at the lower levels, in the caller's scale.
+__device__ inline void measure(const ht_store_view &a, const ht_slice_info &s, int lane, int64_t row, bool owner, double p_row,
+                               const global_vector &p, double weight, product_sums &sums) {
+  double exact = multiply_slice(a, s, lane, nullptr, LEVEL_64, p, nullptr),
+         narrow = multiply_slice(a, s, lane, nullptr, LEVEL_32, p, nullptr),
+         low = multiply_slice(a, s, lane, nullptr, LEVEL_16, p, nullptr);
+  if (!owner) return;
+  double d = diagonal_at(a, row, LEVEL_64), off_32 = exact - narrow + (d - diagonal_at(a, row, LEVEL_32)) * p_row,
+         off_16 = exact - low + (d - diagonal_at(a, row, LEVEL_16)) * p_row;
+  sums.error_16 = fma(weight * off_16, off_16, sums.error_16);
+  sums.error_32 = fma(weight * off_32, off_32, sums.error_32);
+}
+
+// Conclusions of the iteration, by one thread; `total` as in the enum above.
+__device__ inline void conclude(const ht_store_view &a, const ht_cuda_cg_vectors &v, const double *total) {
+  ht_cuda_cg_scalars s = *v.scalars;
+  const double sum[HT_SUMS] = {total[S_RZ], total[S_RR], total[S_PAP], total[S_RMS], total[S_SMS]};
+  int64_t looked = s.iteration >= s.decide_at;
+  int event = step(s, sum);
+  record(v, s);
+  for (int k = 0; k < 3; k++) s.level_groups[k] += total[S_LEVEL_16 + k];
+  if (looked && s.decide_rule == DECIDE_BUDGET) {
+    if (total[S_PREDICTED_16] > 0) s.calibration_16 = SAMPLE * total[S_ERROR_16] / total[S_PREDICTED_16];
+    if (total[S_PREDICTED_32] > 0) s.calibration_32 = SAMPLE * total[S_ERROR_32] / total[S_PREDICTED_32];
+  }
+  if (looked && s.decide_rule != DECIDE_HOST) s.decide_at = s.iteration + s.decide_every;
+  s.finished = 0;
+  s.event = event;
+  if (event == CONTINUE) s.iteration++;
+  *v.scalars = s;
+  if (event == CONTINUE) return;
+  *v.told = s;
+  __threadfence_system();
+}
+
+__device__ inline void finish(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, int update_blocks) {
+  __shared__ double total[S_COUNT];
+  __threadfence();
+  int lane = threadIdx.x & 31;
+  for (int k = threadIdx.x / 32; k < S_COUNT; k += WARPS) {
+    double sum = 0;
+    int count = k < S_PAP ? update_blocks : gridDim.x;
+    for (int i = lane; i < count; i += 32) sum += __ldcg(&v.sums[k * stride + i]);
+    sum = warp_sum(sum);
+    if (lane == 0) total[k] = sum;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) conclude(a, v, total);
+}
+
+} // namespace
+
+// s = A p and the sums that need it; a warp takes a slice.
+extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_multiply(ht_store_view a, ht_cuda_cg_vectors v, int stride, int update_blocks) {
+  __shared__ double shared[WARPS];
+  __shared__ bool last;
+  if (v.scalars->event != CONTINUE) return;
+  bool looking = v.scalars->iteration >= v.scalars->decide_at && v.scalars->decide_rule == DECIDE_BUDGET;
+  int64_t sampled = v.scalars->iteration % SAMPLE;
+  int uniform = v.scalars->uniform;
+  const uint8_t *levels = uniform < 0 ? v.block_level : nullptr;
+  int lane = threadIdx.x & 31;
+  product_sums sums = {};
+  global_vector p = {v.p};
+  for (int64_t slice = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; slice < a.slices; slice += (int64_t)gridDim.x * WARPS) {
+    ht_slice_info s = a.slice[slice];
+    int64_t row = s.row + (lane >> s.lanes_log2);
+    bool owner = (lane & (1 << s.lanes_log2) - 1) == 0;
+    double p_row = v.p[row], r_row = v.r[row], w = scale_squared(a.exponent[row]),
+           m = v.inverse_diagonal ? (double)v.inverse_diagonal[row] : w;
+    double d = diagonal_at(a, row, levels ? levels[row / 64] : uniform);
+    double sum = multiply_slice(a, s, lane, levels, uniform, p, &sums.read);
+    if (owner) {
+      sum = fma(d, p_row, sum);
+      v.s[row] = sum;
+      sums.pap = fma(p_row, sum, sums.pap);
+      sums.rms = fma(r_row * m, sum, sums.rms);
+      sums.sms = fma(sum * m, sum, sums.sms);
+    }
+    if (looking && slice % SAMPLE == sampled) measure(a, s, lane, row, owner, p_row, p, w, sums);
+  }
+  const double values[] = {sums.pap,
+                           sums.rms,
+                           sums.sms,
+                           sums.error_16,
+                           sums.error_32,
+                           (double)sums.read.level[0],
+                           (double)sums.read.level[1],
+                           (double)sums.read.level[2]};
+#pragma unroll
+  for (int k = 0; k < 8; k++) {
+    double sum = block_sum(values[k], shared);
+    if (threadIdx.x == 0) v.sums[(S_PAP + k) * stride + blockIdx.x] = sum;
+  }
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicAdd(&v.scalars->finished, 1u) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (last) finish(a, v, stride, update_blocks);
+}

@@ -1,0 +1,60 @@
+// Decoding of the store's values. SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "backend/cuda/view.h"
+
+namespace ht {
+
+enum { LEVEL_16, LEVEL_32, LEVEL_64 }; // ht_level
+
+struct pair {
+  double first, second;
+};
+
+__device__ inline double power_of_two(int exponent) { return __hiloint2double((1023 + exponent) << 20, 0); }
+
+// The low and the high half of two packed 16-bit numbers, as the high half of a 32-bit one.
+__device__ inline int high_first(uint32_t v) { return (int)(v << 16); }
+__device__ inline int high_second(uint32_t v) { return (int)(v & 0xffff0000u); }
+__device__ inline int signed_first(uint32_t v) { return (int)(int16_t)(v & 0xffffu); }
+__device__ inline int signed_second(uint32_t v) { return (int)v >> 16; }
+
+__device__ inline int encoding_of(const ht_group_info &g) { return g.encoding & 15; }
+__device__ inline int exact_level_of(const ht_group_info &g) { return g.encoding >> 4; }
+
+// What a group is read at when `asked` is wanted.
+__device__ inline int level_of(const ht_group_info &g, int asked) {
+  int level = min(asked, exact_level_of(g));
+  if (encoding_of(g) == HT_GROUP_FLOAT) level = max(level, (int)LEVEL_32);
+  return encoding_of(g) == HT_GROUP_RAW ? (int)LEVEL_64 : level;
+}
+
+// FIXED values are to be multiplied by this; the others stand for themselves.
+__device__ inline double scale_of(const ht_group_info &g, int level) {
+  if (encoding_of(g) != HT_GROUP_FIXED) return 1;
+  int bits = level == LEVEL_64 ? 63 : level == LEVEL_32 ? 31 : 15;
+  return power_of_two(HT_EXPONENT_BIAS - (int)g.exponent - bits);
+}
+
+__device__ inline double decode_64(int encoding, int high, uint32_t tail) {
+  if (encoding == HT_GROUP_FIXED) return (double)(((long long)high << 32) + (long long)(int)tail);
+  if (encoding == HT_GROUP_RAW) return __hiloint2double(high, (int)tail);
+  return __longlong_as_double(__double_as_longlong((double)__int_as_float(high)) + (long long)(int)tail);
+}
+
+__device__ inline double decode_32(int encoding, int high) {
+  return encoding == HT_GROUP_FIXED ? (double)high : (double)__int_as_float(high);
+}
+
+// RAW keeps bits, the others rounded remainders.
+__device__ inline int join_first(int encoding, uint32_t head, uint32_t mid) {
+  return encoding == HT_GROUP_RAW ? high_first(head) | (int)(mid & 0xffffu) : high_first(head) + signed_first(mid);
+}
+__device__ inline int join_second(int encoding, uint32_t head, uint32_t mid) {
+  return encoding == HT_GROUP_RAW ? high_second(head) | (int)(mid >> 16) : high_second(head) + signed_second(mid);
+}
+
+__device__ inline double diagonal_exact(const ht_store_view &a, int64_t i) {
+  return __longlong_as_double(__double_as_longlong((double)a.diagonal[i]) + (long long)a.diagonal_tail[i]);
+}
+
+} // namespace ht

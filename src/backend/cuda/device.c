@@ -1,0 +1,176 @@
+/* Taking a device, telling what there is, and giving it back with the context. SPDX-License-Identifier: BSD-3-Clause */
+#include "backend/cuda/cuda.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { LEAST_CAPABILITY = 80, HOST_SCALARS = 64 };
+
+/* Of the device taken last: the table's function has no context. */
+static _Atomic int64_t l2_in_use;
+
+int64_t ht_cuda_cache_bytes(void) { return l2_in_use; }
+
+static int attribute(const ht_cuda_driver *driver, CUdevice device, CUdevice_attribute which) {
+  int value = 0;
+  return driver->cuDeviceGetAttribute(&value, which, device) == CUDA_SUCCESS ? value : 0;
+}
+
+static int capability(const ht_cuda_driver *driver, CUdevice device) {
+  return 10 * attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+         attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+}
+
+/* ---- which one ---- */
+
+/* The caller's current context, if it has one, and that context's device. */
+static CUcontext current_context(const ht_cuda_driver *driver, CUdevice *device) {
+  CUcontext context = NULL;
+  if (driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context) return NULL;
+  return driver->cuCtxGetDevice(device) == CUDA_SUCCESS ? context : NULL;
+}
+
+/* `wanted` is "" (the current context's device, else the first) or a number. */
+static ht_status choose(ht_context *ctx, const ht_cuda_driver *driver, const char *wanted, int *ordinal) {
+  size_t digits = strspn(wanted, "0123456789");
+  HT_CHECK(ctx, !wanted[digits] && digits <= 4, HT_BAD_OPTION, "a device is chosen by its number, as in cuda:0, and not by '%s'", wanted);
+  int count = 0;
+  CUdevice device;
+  *ordinal = 0;
+  if (driver->cuDeviceGetCount(&count) != CUDA_SUCCESS || !count)
+    HT_FAIL(ctx, HT_UNSUPPORTED, "the NVIDIA driver sees no GPU (is CUDA_VISIBLE_DEVICES empty?); use the cpu backend");
+  if (!digits && current_context(driver, &device))
+    for (int i = 0; i < count; i++) {
+      CUdevice other;
+      if (driver->cuDeviceGet(&other, i) == CUDA_SUCCESS && other == device) *ordinal = i;
+    }
+  for (size_t i = 0; i < digits; i++) *ordinal = 10 * *ordinal + (wanted[i] - '0');
+  HT_CHECK(ctx, *ordinal < count, HT_UNSUPPORTED, "there is no GPU number %d: the driver sees %d, numbered from 0", *ordinal, count);
+  return HT_OK;
+}
+
+static ht_status read_facts(ht_cuda *cuda) {
+  const ht_cuda_driver *driver = cuda->driver;
+  size_t bytes = 0;
+  HT_TRY(cuda->ctx, ht_cuda_check(cuda, driver->cuDeviceGet(&cuda->device, cuda->ordinal), "finding the GPU"));
+  HT_TRY(cuda->ctx, ht_cuda_check(cuda, driver->cuDeviceGetName(cuda->name, sizeof cuda->name, cuda->device), "naming the GPU"));
+  HT_TRY(cuda->ctx, ht_cuda_check(cuda, driver->cuDeviceTotalMem(&bytes, cuda->device), "asking for the GPU's memory"));
+  cuda->memory_bytes = (int64_t)bytes;
+  cuda->sms = attribute(driver, cuda->device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  cuda->l2_bytes = attribute(driver, cuda->device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  cuda->shared_block_bytes = attribute(driver, cuda->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  cuda->capability = capability(driver, cuda->device);
+  HT_CHECK(cuda->ctx, cuda->capability >= LEAST_CAPABILITY, HT_UNSUPPORTED,
+           "GPU %d (%s) has compute capability %d.%d, and %d.%d is the least that works; use the cpu backend", cuda->ordinal, cuda->name,
+           cuda->capability / 10, cuda->capability % 10, LEAST_CAPABILITY / 10, LEAST_CAPABILITY % 10);
+  return HT_OK;
+}
+
+/* The caller's context where it is on this device, so that its memory and ours are one; else the primary one, as the CUDA runtime. */
+static ht_status take_context(ht_cuda *cuda) {
+  CUdevice device;
+  CUcontext current = current_context(cuda->driver, &device);
+  if (current && device == cuda->device) {
+    cuda->context = current;
+    return HT_OK;
+  }
+  CUresult result = cuda->driver->cuDevicePrimaryCtxRetain(&cuda->context, cuda->device);
+  HT_CHECK(cuda->ctx, result != CUDA_ERROR_DEVICE_UNAVAILABLE && result != CUDA_ERROR_DEVICE_NOT_LICENSED, HT_UNSUPPORTED,
+           "GPU %d (%s) is used by another process that does not share it (compute mode exclusive or prohibited); use the cpu backend",
+           cuda->ordinal, cuda->name);
+  HT_CHECK(cuda->ctx, result != CUDA_ERROR_OUT_OF_MEMORY, HT_UNSUPPORTED,
+           "GPU %d (%s) has not enough free memory to start on; free some, or use the cpu backend", cuda->ordinal, cuda->name);
+  HT_TRY(cuda->ctx, ht_cuda_check(cuda, result, "starting on the GPU"));
+  cuda->primary = 1;
+  return HT_OK;
+}
+
+/* ---- open ---- */
+
+static void release_device(void *device) {
+  ht_cuda *cuda = device;
+  const ht_cuda_driver *driver = cuda->driver;
+  if (cuda->context) { /* results do not matter here: a lost device has nothing left to free */
+    int entered = ht_cuda_enter(cuda);
+    if (cuda->stream) driver->cuStreamSynchronize(cuda->stream);
+    ht_cuda_release(cuda, cuda->sums);
+    ht_cuda_release_host(cuda, cuda->host);
+    for (int i = 0; i < HT_KERNELS; i++)
+      if (cuda->library[i]) driver->cuLibraryUnload(cuda->library[i]);
+    if (cuda->stream) driver->cuStreamDestroy(cuda->stream);
+    ht_cuda_leave(cuda, entered);
+    if (cuda->primary) driver->cuDevicePrimaryCtxRelease(cuda->device);
+  }
+  ht_release(cuda->ctx, cuda);
+}
+
+static ht_status start(ht_cuda *cuda) {
+  HT_TRY(cuda->ctx, read_facts(cuda));
+  HT_TRY(cuda->ctx, take_context(cuda));
+  int entered = ht_cuda_enter(cuda);
+  /* a stream that waits for the default one: what the caller put into its arrays there is seen */
+  CUresult result = cuda->driver->cuStreamCreate(&cuda->stream, CU_STREAM_DEFAULT);
+  ht_cuda_leave(cuda, entered);
+  HT_CHECK(cuda->ctx, result != CUDA_ERROR_OUT_OF_MEMORY, HT_UNSUPPORTED,
+           "GPU %d (%s) has not enough free memory to start on; free some, or use the cpu backend", cuda->ordinal, cuda->name);
+  HT_TRY(cuda->ctx, ht_cuda_check(cuda, result, "creating a stream"));
+  HT_TRY(cuda->ctx, ht_cuda_allocate(cuda, (HT_CUDA_SUMS + 1) * (int64_t)sizeof(double), &cuda->sums));
+  HT_TRY(cuda->ctx, ht_cuda_allocate_host(cuda, HOST_SCALARS * (int64_t)sizeof(double), &cuda->host));
+  return HT_OK;
+}
+
+ht_status ht_cuda_open(ht_context *ctx, const char *device) {
+  const ht_cuda_driver *driver;
+  ht_cuda *cuda = ht_cuda_of(ctx);
+  int ordinal;
+  HT_TRY(ctx, ht_cuda_driver_find(ctx, &driver));
+  if (cuda && !*device) return ht_cuda_failed(ctx);
+  HT_TRY(ctx, choose(ctx, driver, device, &ordinal));
+  if (cuda) {
+    HT_CHECK(ctx, cuda->ordinal == ordinal, HT_UNSUPPORTED, "this context works on GPU %d already: GPU %d needs a context of its own",
+             cuda->ordinal, ordinal);
+    return ht_cuda_failed(ctx);
+  }
+  HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *cuda, &cuda));
+  *cuda = (ht_cuda){.ctx = ctx, .driver = driver, .ordinal = ordinal};
+  if (start(cuda) != HT_OK) { /* whatever the reason: this device cannot be used now */
+    release_device(cuda);
+    return ctx->status = HT_UNSUPPORTED;
+  }
+  ctx->device = cuda;
+  ctx->device_release = release_device;
+  l2_in_use = cuda->l2_bytes;
+  ht_log(ctx, HT_LOG_DEBUG, "cuda: GPU %d, %s, in %s", ordinal, cuda->name, cuda->primary ? "its primary context" : "the caller's context");
+  return HT_OK;
+}
+
+ht_status ht_cuda_failed(ht_context *ctx) {
+  ht_cuda *cuda = ht_cuda_of(ctx);
+  HT_CHECK(ctx, cuda->status == HT_OK, cuda->status, "%s", cuda->error);
+  return HT_OK;
+}
+
+/* ---- what there is ---- */
+
+void ht_cuda_about(ht_context *ctx, char *text, size_t size) {
+  const ht_cuda_driver *driver;
+  int count = 0;
+  if (ht_cuda_driver_find(ctx, &driver) != HT_OK) {
+    snprintf(text, size, "compiled in; %s", ctx->error);
+    ht_context_clear_error(ctx);
+    return;
+  }
+  if (driver->cuDeviceGetCount(&count) != CUDA_SUCCESS) count = 0;
+  snprintf(text, size, "compiled in; driver for CUDA %d.%d; %d GPU%s", driver->version / 1000, driver->version % 1000 / 10, count,
+           count == 1 ? "" : "s");
+  for (int i = 0; i < count; i++) {
+    size_t used = strlen(text), bytes = 0;
+    char name[128] = "";
+    CUdevice device;
+    if (driver->cuDeviceGet(&device, i) != CUDA_SUCCESS || driver->cuDeviceGetName(name, sizeof name, device) != CUDA_SUCCESS ||
+        driver->cuDeviceTotalMem(&bytes, device) != CUDA_SUCCESS)
+      continue;
+    int level = capability(driver, device);
+    snprintf(text + used, size - used, "; %d: %s, %.1f GiB, %d multiprocessors, capability %d.%d", i, name, (double)bytes / 1073741824.0,
+             attribute(driver, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), level / 10, level % 10);
+  }
+}

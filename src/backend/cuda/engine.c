@@ -1,0 +1,299 @@
+/* The CG engines' host side: vectors, launches, and what comes back when a run ends. The persistent engine is one cooperative launch a run;
+ * the streaming engine replays a graph until the device says that something happened. SPDX-License-Identifier: BSD-3-Clause */
+#include "backend/cuda/cg.h"
+#include "backend/cuda/store.h"
+#include <string.h>
+
+enum { MIXED = -1, THREADS = 256, WARPS = THREADS / 32, REPLAYED = 8, SUMS = 16, PERSISTENT_SUMS = 2 * 8 * 160, STATIC_SHARED = 4096 };
+
+struct ht_engine {
+  ht_context *ctx;
+  ht_cuda *cuda;
+  ht_store *store;
+  ht_cuda_cg_vectors v;
+  ht_cuda_cg_scalars *staged; /* pinned: scalars on their way to the device */
+  int64_t capacity;
+  int uniform; /* level of all blocks, or MIXED */
+  int highest; /* of any block */
+  /* streaming */
+  int update_blocks, multiply_blocks, stride;
+  CUgraphExec graph;
+  CUevent passed[2];
+  /* persistent */
+  unsigned block;
+  int rows; /* a thread */
+};
+
+/* ---- making ---- */
+
+static ht_status allocate_vectors(ht_engine *e, int jacobi) {
+  const ht_store_view *a = &e->store->view;
+  double **vectors[] = {&e->v.x, &e->v.r, &e->v.p, &e->v.s};
+  double **records[] = {&e->v.history, &e->v.alphas, &e->v.betas};
+  for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->padded * 8, vectors[k]));
+  for (size_t k = 0; k < sizeof records / sizeof *records; k++) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, e->capacity * 8, records[k]));
+  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->blocks, &e->v.block_level));
+  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->blocks * 8, &e->v.block_norm2));
+  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->blocks * 8, &e->v.block_max));
+  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, sizeof *e->v.scalars, &e->v.scalars));
+  HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, sizeof *e->v.told, &e->v.told));
+  HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, sizeof *e->staged, &e->staged));
+  if (jacobi) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->padded * 4, &e->v.inverse_diagonal));
+  return HT_OK;
+}
+
+/* M^-1 of the scaled matrix, in [1/2, 2]: FP32 is a preconditioner as good as any. An empty row takes 1. */
+static ht_status make_inverse(ht_engine *e) {
+  int64_t padded = e->store->view.padded;
+  float *inverse;
+  HT_TRY(e->ctx, ht_allocate(e->ctx, padded, sizeof *inverse, &inverse));
+  for (int64_t i = 0; i < padded; i++) inverse[i] = e->store->scaled_diagonal[i] > 0 ? (float)(1 / e->store->scaled_diagonal[i]) : 1;
+  ht_status status = ht_cuda_copy(e->cuda, padded * 4, inverse, (void *)(uintptr_t)e->v.inverse_diagonal);
+  ht_release(e->ctx, inverse);
+  return status;
+}
+
+/* The update and the product, a few times over. */
+static ht_status capture(ht_engine *e) {
+  ht_store_view *a = &e->store->view;
+  ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS},
+            multiply = {.grid = (unsigned)e->multiply_blocks, .block = THREADS};
+  const ht_cuda_driver *driver = e->cuda->driver;
+  CUgraph graph = NULL;
+  HT_TRY(e->ctx, ht_cuda_synchronize(e->cuda));
+  int entered = ht_cuda_enter(e->cuda);
+  CUresult result = driver->cuStreamBeginCapture(e->cuda->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  for (int k = 0; result == CUDA_SUCCESS && k < REPLAYED; k++) {
+    ht_cuda_launch(e->cuda, HT_KERNEL_cg_update, update, HT_ARGS(a, &e->v, &e->stride));
+    ht_cuda_launch(e->cuda, HT_KERNEL_cg_multiply, multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
+  }
+  if (result == CUDA_SUCCESS) result = driver->cuStreamEndCapture(e->cuda->stream, &graph);
+  if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&e->graph, graph, 0);
+  if (graph) driver->cuGraphDestroy(graph);
+  for (int k = 0; result == CUDA_SUCCESS && k < 2; k++) result = driver->cuEventCreate(&e->passed[k], CU_EVENT_DISABLE_TIMING);
+  ht_cuda_leave(e->cuda, entered);
+  return ht_cuda_check(e->cuda, result, "making the graph of an iteration");
+}
+
+static int smaller(int64_t a, int64_t b) { return (int)(a < b ? a : b); }
+
+static ht_status make_streaming(ht_engine *e) {
+  const ht_store_view *a = &e->store->view;
+  int update, multiply;
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update, THREADS, 0, &update));
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_multiply, THREADS, 0, &multiply));
+  e->update_blocks = smaller(update, (a->blocks + WARPS - 1) / WARPS);
+  e->multiply_blocks = smaller(multiply, (a->slices + WARPS - 1) / WARPS);
+  e->stride = e->update_blocks > e->multiply_blocks ? e->update_blocks : e->multiply_blocks;
+  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, SUMS * (int64_t)e->stride * 8, &e->v.sums));
+  return capture(e);
+}
+
+#define ROWS(bits)                                                                                                                         \
+  { HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits, HT_KERNEL_cg_persistent_8_##bits }
+static const ht_kernel persistent_kernels[HT_LEVELS][4] = {ROWS(16), ROWS(32), ROWS(64)};
+#undef ROWS
+
+static ht_kernel persistent_kernel(const ht_engine *e, int level) {
+  return persistent_kernels[level][e->rows == 1 ? 0 : e->rows == 2 ? 1 : e->rows == 4 ? 2 : 3];
+}
+
+static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cuda->shared_block_bytes - STATIC_SHARED); }
+
+static ht_status make_persistent(ht_engine *e) {
+  const ht_store *store = e->store;
+  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, PERSISTENT_SUMS * 8, &e->v.sums));
+  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, 64, &e->v.barrier));
+  for (int k = 0; k < 2; k++) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, store->view.padded * 32, &e->v.exchange[k]));
+  int64_t warps = store->patch_slices_most < 32 ? store->patch_slices_most : 32;
+  e->block = (unsigned)(32 * warps);
+  for (e->rows = 1; e->rows * warps < store->patch_slices_most;) e->rows *= 2;
+  for (int level = 0; level < HT_LEVELS; level++) { /* loads the kernels, too */
+    int blocks;
+    HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, persistent_kernel(e, level), e->block, persistent_shared(e), &blocks));
+    HT_CHECK(e->ctx, blocks >= store->view.patches, HT_UNSUPPORTED,
+             "the persistent engine needs %lld blocks at once, and GPU %d (%s) runs %d; use --engine streaming",
+             (long long)store->view.patches, e->cuda->ordinal, e->cuda->name, blocks);
+  }
+  return HT_OK;
+}
+
+static ht_status create(ht_engine *e, int jacobi) {
+  HT_TRY(e->ctx, allocate_vectors(e, jacobi));
+  if (jacobi) HT_TRY(e->ctx, make_inverse(e));
+  if (e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT) return make_persistent(e);
+  return make_streaming(e);
+}
+
+ht_status ht_cuda_engine_create(ht_store *store, const double *diagonal, int64_t capacity, ht_engine **out) {
+  ht_engine *e;
+  *out = NULL;
+  HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, 1, sizeof *e, &e));
+  e->ctx = store->ctx;
+  e->cuda = store->cuda;
+  e->store = store;
+  e->capacity = capacity;
+  e->uniform = e->highest = HT_LEVEL_64;
+  ht_status status = create(e, diagonal != NULL);
+  if (status != HT_OK) {
+    ht_cuda_engine_release(e);
+    return ht_trace(store->ctx, status, __func__, __FILE__, __LINE__);
+  }
+  *out = e;
+  return HT_OK;
+}
+
+void ht_cuda_engine_release(ht_engine *e) {
+  if (!e) return;
+  const ht_cuda_cg_vectors *v = &e->v;
+  const void *device[] = {v->x,       v->r,      v->p,     v->s,    v->inverse_diagonal, v->block_level, v->block_norm2, v->block_max,
+                          v->history, v->alphas, v->betas, v->sums, v->scalars,          v->exchange[0], v->exchange[1], v->barrier};
+  int entered = ht_cuda_enter(e->cuda);
+  if (e->graph) e->cuda->driver->cuGraphExecDestroy(e->graph);
+  for (int k = 0; k < 2; k++)
+    if (e->passed[k]) e->cuda->driver->cuEventDestroy(e->passed[k]);
+  ht_cuda_leave(e->cuda, entered);
+  for (size_t k = 0; k < sizeof device / sizeof *device; k++) ht_cuda_release(e->cuda, (void *)(uintptr_t)device[k]);
+  ht_cuda_release_host(e->cuda, v->told);
+  ht_cuda_release_host(e->cuda, e->staged);
+  ht_release(e->ctx, e);
+}
+
+/* ---- vectors in and out ---- */
+
+static void move(ht_engine *e, ht_kernel kernel, int sign, const double *from, double *to) {
+  ht_store_view *a = &e->store->view;
+  ht_cuda_launch(e->cuda, kernel, ht_cuda_over(a->padded), HT_ARGS(a, &sign, &from, &to));
+}
+
+void ht_cuda_engine_set_iterate(ht_engine *e, const double *x) { move(e, HT_KERNEL_store_gather, 1, x, e->v.x); }
+void ht_cuda_engine_get_iterate(ht_engine *e, double *x) { move(e, HT_KERNEL_store_scatter, -1, e->v.x, x); }
+void ht_cuda_engine_set_residual(ht_engine *e, const double *r) { move(e, HT_KERNEL_store_gather, -1, r, e->v.r); }
+void ht_cuda_engine_get_residual(ht_engine *e, double *r) { move(e, HT_KERNEL_store_scatter, 1, e->v.r, r); }
+
+double ht_cuda_engine_direction_square(ht_engine *e) { return ht_cuda_dot(e->ctx, e->store->view.padded, e->v.p, e->v.p); }
+
+void ht_cuda_engine_set_levels(ht_engine *e, const uint8_t *block_level) {
+  int lowest = HT_LEVEL_64, highest = HT_LEVEL_16;
+  for (int64_t b = 0; b < e->store->view.blocks; b++) {
+    if (block_level[b] < lowest) lowest = block_level[b];
+    if (block_level[b] > highest) highest = block_level[b];
+  }
+  e->highest = highest;
+  e->uniform = lowest == highest ? highest : MIXED;
+  ht_cuda_copy(e->cuda, e->store->view.blocks, block_level, e->v.block_level);
+}
+
+/* ---- a run ---- */
+
+static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
+  double widest =
+      (double)((int64_t)1 << (e->store->exponent_most > 0 ? (e->store->exponent_most < 30 ? 2 * e->store->exponent_most : 60) : 0));
+  *e->staged = (ht_cuda_cg_scalars){.iteration = s->fresh ? s->iteration : s->iteration + 1,
+                                    .norm_r = s->norm_r,
+                                    .rz = s->rz,
+                                    .pap = s->pap,
+                                    .alpha = s->fresh ? 0 : s->alpha,
+                                    .beta = s->fresh ? 0 : s->beta,
+                                    .goal = s->goal,
+                                    .replace_below = s->replace_below,
+                                    .grow_above = s->grow_above,
+                                    .iteration_end = s->iteration_end,
+                                    .decide_at = s->decide_at,
+                                    .pause_at = s->pause_at,
+                                    .capacity = e->capacity,
+                                    .decide_rule = s->decide_rule,
+                                    .decide_every = s->decide_every,
+                                    .floor = s->floor,
+                                    .theta = s->theta,
+                                    .eta = s->eta,
+                                    .target = s->target,
+                                    .uniform = s->decide_rule != HT_DECIDE_HOST && s->decide_at < INT64_MAX ? MIXED : e->uniform,
+                                    .calibration_16 = widest,
+                                    .calibration_32 = widest};
+}
+
+static ht_status run_streaming(ht_engine *e) {
+  const ht_cuda_driver *driver = e->cuda->driver;
+  volatile int32_t *event = &e->v.told->event;
+  CUresult result = CUDA_SUCCESS;
+  int entered = ht_cuda_enter(e->cuda);
+  /* One replay ahead of the one that is waited for; after an event its kernels end at once. */
+  for (int k = 0; result == CUDA_SUCCESS && *event == HT_CG_CONTINUE; k++) {
+    result = driver->cuGraphLaunch(e->graph, e->cuda->stream);
+    if (result == CUDA_SUCCESS) result = driver->cuEventRecord(e->passed[k & 1], e->cuda->stream);
+    if (result == CUDA_SUCCESS && k > 0) result = driver->cuEventSynchronize(e->passed[~k & 1]);
+  }
+  ht_cuda_leave(e->cuda, entered);
+  return ht_cuda_check(e->cuda, result, "replaying the iterations");
+}
+
+static ht_status run_persistent(ht_engine *e) {
+  static const int64_t value_bytes[HT_LEVELS] = {4, 8, 16};
+  const ht_store *store = e->store;
+  ht_store_view *a = &e->store->view;
+  int64_t columns = a->patch_rows + store->halo_most, group = (value_bytes[e->highest] + 4) * HT_WARP + 8;
+  int64_t rest = e->cuda->shared_block_bytes - STATIC_SHARED - (columns + 4) * 8;
+  int kept = smaller(rest / group, INT32_MAX);
+  ht_launch launch = {.grid = (unsigned)a->patches, .block = e->block, .shared_bytes = persistent_shared(e), .cooperative = 1};
+  HT_TRY(e->ctx, ht_cuda_fill(e->cuda, 64, 0, e->v.barrier));
+  return ht_cuda_launch(e->cuda, persistent_kernel(e, e->highest), launch, HT_ARGS(a, &e->v, &kept));
+}
+
+/* The scalars, the records since `first`, and what a policy on the host asked for. */
+static ht_status fetch(ht_engine *e, ht_cg_state *s, int64_t first) {
+  const ht_cuda_cg_scalars *told = e->v.told;
+  int64_t end = told->iteration + 1 < e->capacity ? told->iteration + 1 : e->capacity, blocks = e->store->view.blocks;
+  s->iteration = told->iteration;
+  s->norm_r = told->norm_r;
+  s->rz = told->rz;
+  s->pap = told->pap;
+  s->alpha = told->alpha;
+  s->beta = told->beta;
+  s->fresh = 0;
+  if (s->decide_rule != HT_DECIDE_HOST && s->block_level)
+    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, blocks, e->v.block_level, s->block_level));
+  if (first < end) {
+    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, (end - first) * 8, e->v.history + first, s->history + first));
+    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, (end - first) * 8, e->v.alphas + first, s->alphas + first));
+    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, (end - first) * 8, e->v.betas + first, s->betas + first));
+  }
+  if (told->event == HT_CG_DECIDE && s->block_norm2) {
+    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, blocks * 8, e->v.block_norm2, s->block_norm2));
+    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, blocks * 8, e->v.block_max, s->block_max));
+  }
+  return ht_cuda_synchronize(e->cuda);
+}
+
+/* Matrix bytes: the groups that were read, and the rows' part by the highest level in use. */
+static void add_bytes(const ht_engine *e, ht_cg_state *s, int64_t iterations) {
+  static const double width[HT_LEVELS] = {HT_WARP * 4, HT_WARP * 8, HT_WARP * 16};
+  const ht_store_view *a = &e->store->view;
+  const ht_cuda_cg_scalars *told = e->v.told;
+  double groups = told->level_groups[0] + told->level_groups[1] + told->level_groups[2];
+  if (!(groups > 0)) { /* the persistent engine has one level */
+    s->bytes_level[e->highest] += (double)iterations * e->store->info.bytes_level[e->highest];
+    return;
+  }
+  double rows = (double)iterations * ((double)a->padded * 8 + (double)a->slices * 16);
+  for (int level = 0; level < HT_LEVELS; level++)
+    s->bytes_level[level] += told->level_groups[level] * (width[level] + HT_WARP * 4 + 8) + rows * told->level_groups[level] / groups;
+}
+
+ht_cg_event ht_cuda_engine_run(ht_engine *e, ht_cg_state *s) {
+  int persistent = e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT;
+  int64_t first = s->fresh ? s->iteration : s->iteration + 1;
+  if (s->fresh) { /* the first step multiplies both by zero */
+    ht_cuda_fill(e->cuda, e->store->view.padded * 8, 0, e->v.p);
+    ht_cuda_fill(e->cuda, e->store->view.padded * 8, 0, e->v.s);
+  }
+  stage_scalars(e, s);
+  e->v.told->event = HT_CG_CONTINUE;
+  ht_status status = ht_cuda_copy_async(e->cuda, sizeof *e->staged, e->staged, e->v.scalars);
+  if (status == HT_OK) status = persistent ? run_persistent(e) : run_streaming(e);
+  if (status == HT_OK) status = ht_cuda_synchronize(e->cuda);
+  if (status == HT_OK) status = fetch(e, s, first);
+  if (status != HT_OK) return HT_CG_FAILED;
+  add_bytes(e, s, s->iteration - first + 1);
+  return (ht_cg_event)e->v.told->event;
+}

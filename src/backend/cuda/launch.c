@@ -1,0 +1,121 @@
+/* The gate that every launch passes, and what becomes of the driver's errors. SPDX-License-Identifier: BSD-3-Clause */
+#include "backend/cuda/cuda.h"
+#include <stdio.h>
+
+enum { FREE_SHARED = 48 << 10 }; /* dynamic shared bytes that need no permission */
+
+/* Fatbins, one a .cu file, that the build put into this library. */
+#define HT_KERNEL(file, name) extern const unsigned char ht_cuda_image_##file[];
+#include "backend/cuda/kernels.def"
+#undef HT_KERNEL
+
+static const struct {
+  const char *name;
+  const unsigned char *image;
+} kernels[HT_KERNELS] = {
+#define HT_KERNEL(file, name) {"ht_" #name, ht_cuda_image_##file},
+#include "backend/cuda/kernels.def"
+#undef HT_KERNEL
+};
+
+int ht_cuda_enter(ht_cuda *cuda) {
+  CUcontext current = NULL;
+  if (cuda->driver->cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == cuda->context) return 0;
+  return cuda->driver->cuCtxPushCurrent(cuda->context) == CUDA_SUCCESS;
+}
+
+void ht_cuda_leave(ht_cuda *cuda, int entered) {
+  CUcontext ours;
+  if (entered) cuda->driver->cuCtxPopCurrent(&ours);
+}
+
+ht_status ht_cuda_check(ht_cuda *cuda, CUresult result, const char *what) {
+  if (cuda->status != HT_OK) return cuda->status;
+  if (result == CUDA_SUCCESS) return HT_OK;
+  const char *name = NULL, *text = NULL;
+  if (cuda->driver->cuGetErrorName(result, &name) != CUDA_SUCCESS) name = NULL;
+  if (cuda->driver->cuGetErrorString(result, &text) != CUDA_SUCCESS) text = NULL;
+  snprintf(cuda->error, sizeof cuda->error, "%s failed on GPU %d (%s): %s (%s); start again, or use the cpu backend", what, cuda->ordinal,
+           cuda->name, text ? text : "an error without a text", name ? name : "unknown");
+  cuda->status = HT_DEVICE;
+  HT_FAIL(cuda->ctx, cuda->status, "%s", cuda->error);
+}
+
+ht_status ht_cuda_synchronize(ht_cuda *cuda) {
+  if (cuda->status != HT_OK) return cuda->status;
+  int entered = ht_cuda_enter(cuda);
+  CUresult result = cuda->driver->cuStreamSynchronize(cuda->stream);
+  ht_cuda_leave(cuda, entered);
+  return ht_cuda_check(cuda, result, "work");
+}
+
+/* ---- kernels ---- */
+
+/* The library of the kernel's file stands with the first kernel of that file. */
+static CUresult load(ht_cuda *cuda, ht_kernel kernel) {
+  int first = 0;
+  CUkernel found;
+  while (kernels[first].image != kernels[kernel].image) first++;
+  CUresult result = CUDA_SUCCESS;
+  if (!cuda->library[first])
+    result = cuda->driver->cuLibraryLoadData(&cuda->library[first], kernels[first].image, NULL, NULL, 0, NULL, NULL, 0);
+  if (result != CUDA_SUCCESS) {
+    cuda->library[first] = NULL;
+    return result;
+  }
+  result = cuda->driver->cuLibraryGetKernel(&found, cuda->library[first], kernels[kernel].name);
+  return result == CUDA_SUCCESS ? cuda->driver->cuKernelGetFunction(&cuda->function[kernel], found) : result;
+}
+
+/* Loaded, and allowed that much dynamic shared memory. */
+static CUresult make_ready(ht_cuda *cuda, ht_kernel kernel, unsigned shared_bytes) {
+  CUresult result = cuda->function[kernel] ? CUDA_SUCCESS : load(cuda, kernel);
+  if (result != CUDA_SUCCESS || shared_bytes <= FREE_SHARED || shared_bytes <= cuda->shared_limit[kernel]) return result;
+  result = cuda->driver->cuFuncSetAttribute(cuda->function[kernel], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)shared_bytes);
+  if (result == CUDA_SUCCESS) cuda->shared_limit[kernel] = shared_bytes;
+  return result;
+}
+
+static CUresult launch_ready(ht_cuda *cuda, ht_kernel kernel, ht_launch launch, void **args) {
+  CUlaunchAttribute attributes[1] = {{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1}};
+  CUlaunchConfig config = {.gridDimX = launch.grid,
+                           .gridDimY = 1,
+                           .gridDimZ = 1,
+                           .blockDimX = launch.block,
+                           .blockDimY = 1,
+                           .blockDimZ = 1,
+                           .sharedMemBytes = launch.shared_bytes,
+                           .hStream = cuda->stream,
+                           .attrs = attributes,
+                           .numAttrs = launch.cooperative ? 1 : 0};
+  return cuda->driver->cuLaunchKernelEx(&config, cuda->function[kernel], args, NULL);
+}
+
+ht_status ht_cuda_launch(ht_cuda *cuda, ht_kernel kernel, ht_launch launch, void **args) {
+  if (cuda->status != HT_OK) return cuda->status;
+  int entered = ht_cuda_enter(cuda);
+  CUresult result = make_ready(cuda, kernel, launch.shared_bytes);
+  if (result == CUDA_SUCCESS) result = launch_ready(cuda, kernel, launch, args);
+  ht_cuda_leave(cuda, entered);
+  ht_log(cuda->ctx, HT_LOG_DEBUG, "cuda: %s, %u blocks of %u threads, %u bytes shared%s", kernels[kernel].name, launch.grid, launch.block,
+         launch.shared_bytes, launch.cooperative ? ", cooperative" : "");
+  if (result == CUDA_SUCCESS) return HT_OK;
+  char what[128];
+  snprintf(what, sizeof what, "launching %s (%u blocks of %u threads, %u bytes shared)", kernels[kernel].name, launch.grid, launch.block,
+           launch.shared_bytes);
+  return ht_cuda_check(cuda, result, what);
+}
+
+ht_status ht_cuda_resident_blocks(ht_cuda *cuda, ht_kernel kernel, unsigned block, unsigned shared_bytes, int *blocks) {
+  *blocks = 0;
+  if (cuda->status != HT_OK) return cuda->status;
+  char what[128];
+  int each = 0, entered = ht_cuda_enter(cuda);
+  CUresult result = make_ready(cuda, kernel, shared_bytes);
+  if (result == CUDA_SUCCESS)
+    result = cuda->driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&each, cuda->function[kernel], (int)block, shared_bytes);
+  ht_cuda_leave(cuda, entered);
+  *blocks = each * cuda->sms;
+  snprintf(what, sizeof what, "asking how many blocks of %s fit", kernels[kernel].name);
+  return ht_cuda_check(cuda, result, what);
+}

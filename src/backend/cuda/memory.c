@@ -1,0 +1,116 @@
+/* The device's memory, pinned host memory, and copies between all kinds. SPDX-License-Identifier: BSD-3-Clause */
+#include "backend/cuda/cuda.h"
+#include <stdio.h>
+
+/* Addresses of the device as the table's pointers, and back. */
+static CUdeviceptr address(const void *memory) { return (CUdeviceptr)(uintptr_t)memory; }
+
+ht_status ht_cuda_allocate(ht_cuda *cuda, int64_t bytes, void *memory) {
+  void **to = memory;
+  CUdeviceptr block = 0;
+  size_t unused = 0, total = 0;
+  *to = NULL;
+  HT_CHECK(cuda->ctx, bytes >= 0, HT_NO_MEMORY, "more memory of the GPU is asked for than 64-bit sizes can count");
+  HT_CHECK(cuda->ctx, cuda->status == HT_OK, cuda->status, "%s", cuda->error);
+  int entered = ht_cuda_enter(cuda);
+  CUresult result = cuda->driver->cuMemAlloc(&block, bytes ? (size_t)bytes : 1);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) cuda->driver->cuMemGetInfo(&unused, &total);
+  ht_cuda_leave(cuda, entered);
+  HT_CHECK(cuda->ctx, result != CUDA_ERROR_OUT_OF_MEMORY, HT_NO_MEMORY,
+           "GPU %d (%s) has no %lld bytes of memory: %lld of %lld are free; use a smaller problem or the cpu backend", cuda->ordinal,
+           cuda->name, (long long)bytes, (long long)unused, (long long)total);
+  HT_TRY(cuda->ctx, ht_cuda_check(cuda, result, "allocating memory"));
+  *to = (void *)(uintptr_t)block;
+  ht_status status = ht_cuda_fill(cuda, bytes, 0, *to);
+  if (status != HT_OK) {
+    ht_cuda_release(cuda, *to);
+    *to = NULL;
+  }
+  return status;
+}
+
+void ht_cuda_release(ht_cuda *cuda, void *memory) {
+  if (!memory) return;
+  int entered = ht_cuda_enter(cuda);
+  cuda->driver->cuMemFree(address(memory)); /* waits for what uses it; a lost device has nothing left to free */
+  ht_cuda_leave(cuda, entered);
+}
+
+ht_status ht_cuda_allocate_host(ht_cuda *cuda, int64_t bytes, void *memory) {
+  void **to = memory;
+  *to = NULL;
+  HT_CHECK(cuda->ctx, bytes >= 0, HT_NO_MEMORY, "more pinned memory is asked for than 64-bit sizes can count");
+  HT_CHECK(cuda->ctx, cuda->status == HT_OK, cuda->status, "%s", cuda->error);
+  int entered = ht_cuda_enter(cuda);
+  CUresult result = cuda->driver->cuMemHostAlloc(to, bytes ? (size_t)bytes : 1, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE);
+  ht_cuda_leave(cuda, entered);
+  if (result != CUDA_SUCCESS) *to = NULL;
+  HT_CHECK(cuda->ctx, result != CUDA_ERROR_OUT_OF_MEMORY, HT_NO_MEMORY,
+           "there are no %lld bytes of host memory that the GPU can reach; use a smaller problem or the cpu backend", (long long)bytes);
+  return ht_cuda_check(cuda, result, "allocating pinned memory");
+}
+
+void ht_cuda_release_host(ht_cuda *cuda, void *memory) {
+  if (!memory) return;
+  int entered = ht_cuda_enter(cuda);
+  cuda->driver->cuMemFreeHost(memory);
+  ht_cuda_leave(cuda, entered);
+}
+
+ht_status ht_cuda_copy_async(ht_cuda *cuda, int64_t bytes, const void *from, void *to) {
+  if (cuda->status != HT_OK || bytes <= 0) return cuda->status;
+  char what[64];
+  int entered = ht_cuda_enter(cuda);
+  /* one address space: the driver sees by the addresses what lies where */
+  CUresult result = cuda->driver->cuMemcpyAsync(address(to), address(from), (size_t)bytes, cuda->stream);
+  ht_cuda_leave(cuda, entered);
+  snprintf(what, sizeof what, "copying %lld bytes", (long long)bytes);
+  return ht_cuda_check(cuda, result, what);
+}
+
+ht_status ht_cuda_copy(ht_cuda *cuda, int64_t bytes, const void *from, void *to) {
+  HT_TRY(cuda->ctx, ht_cuda_copy_async(cuda, bytes, from, to));
+  return ht_cuda_synchronize(cuda);
+}
+
+ht_status ht_cuda_fill(ht_cuda *cuda, int64_t bytes, int byte, void *memory) {
+  if (cuda->status != HT_OK || bytes <= 0) return cuda->status;
+  int entered = ht_cuda_enter(cuda);
+  CUresult result = cuda->driver->cuMemsetD8Async(address(memory), (unsigned char)byte, (size_t)bytes, cuda->stream);
+  ht_cuda_leave(cuda, entered);
+  return ht_cuda_check(cuda, result, "filling memory");
+}
+
+/* ---- the table's functions ---- */
+
+ht_status ht_cuda_memory_create(ht_context *ctx, int64_t bytes, void *memory) {
+  HT_TRY(ctx, ht_cuda_allocate(ht_cuda_of(ctx), bytes, memory));
+  return HT_OK;
+}
+
+void ht_cuda_memory_release(ht_context *ctx, void *memory) {
+  if (memory) ht_cuda_release(ht_cuda_of(ctx), memory);
+}
+
+ht_status ht_cuda_upload(ht_context *ctx, int64_t bytes, const void *from, void *to) {
+  HT_TRY(ctx, ht_cuda_copy(ht_cuda_of(ctx), bytes, from, to));
+  return HT_OK;
+}
+
+ht_status ht_cuda_download(ht_context *ctx, int64_t bytes, const void *from, void *to) {
+  HT_TRY(ctx, ht_cuda_copy(ht_cuda_of(ctx), bytes, from, to));
+  return HT_OK;
+}
+
+/* Pinned host memory could be read in place too, but over the bus at every product: it is copied like any other host memory. */
+int ht_cuda_reaches(ht_context *ctx, const void *memory) {
+  ht_cuda *cuda = ht_cuda_of(ctx);
+  unsigned type = 0, managed = 0;
+  int ordinal = -1;
+  CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  void *found[] = {&type, &managed, &ordinal};
+  int entered = ht_cuda_enter(cuda);
+  CUresult result = cuda->driver->cuPointerGetAttributes(3, wanted, found, address(memory)); /* zeros for what the driver never saw */
+  ht_cuda_leave(cuda, entered);
+  return result == CUDA_SUCCESS && (managed || (type == CU_MEMORYTYPE_DEVICE && ordinal == (int)cuda->device));
+}

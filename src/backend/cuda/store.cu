@@ -1,0 +1,353 @@
+// Building the store from rows of the CSR, and its product. SPDX-License-Identifier: BSD-3-Clause
+#include "backend/cuda/product.cuh"
+
+using namespace ht;
+
+namespace {
+
+enum { WARPS = 8, NONE = 0x7fffffff, FARTHEST = 65535 };
+
+__device__ inline int exponent_of(double v) { return (int)(__double2hiint(v) >> 20 & 2047) - 1023; }
+
+// Walks the off-diagonal entries of a row that belong to one of its lanes.
+struct walker {
+  const ht_store_view &a;
+  const ht_rows_view &rows;
+  int64_t row;     // in solver order
+  int64_t at, end; // into rows.columns
+  int lanes, lane; // of the row
+  int number;      // of the entry at `at`, the diagonal not counted
+  int own;         // first row of the patch
+  int halo, halo_end;
+
+  __device__ walker(const ht_store_view &a, const ht_rows_view &rows, const ht_slice_info &s, int warp_lane) : a(a), rows(rows) {
+    row = s.row + (warp_lane >> s.lanes_log2);
+    lanes = 1 << s.lanes_log2;
+    lane = warp_lane & (lanes - 1);
+    int64_t local = row - a.slice[rows.first_slice].row;
+    at = rows.start[local] - rows.start[0];
+    end = rows.start[local + 1] - rows.start[0];
+    number = 0;
+    int64_t patch = a.patches ? row / a.patch_rows : 0;
+    own = (int)(patch * a.patch_rows);
+    halo = a.patches ? a.halo_start[patch] : 0;
+    halo_end = a.patches ? a.halo_start[patch + 1] : 0;
+    settle();
+  }
+  __device__ bool is_mine() const { return (number >> 1 & lanes - 1) == lane; }
+  __device__ bool is_diagonal() const { return a.position[rows.columns[at]] == row; }
+  // To the next entry that is this lane's, from `at` on.
+  __device__ void settle() {
+    while (at < end) {
+      if (!is_diagonal()) {
+        if (is_mine()) return;
+        number++;
+      }
+      at++;
+    }
+  }
+  __device__ void advance() {
+    number++;
+    at++;
+    settle();
+  }
+  // The column's number in the store: in solver order, or in the patch's list.
+  __device__ int column() const {
+    if (at >= end) return NONE;
+    int c = a.position[rows.columns[at]];
+    if (!a.patches) return c;
+    if (c >= own && c < own + a.patch_rows) return c - own;
+    int low = halo, high = halo_end - 1;
+    while (low < high) {
+      int middle = (low + high) / 2;
+      if (a.halo[middle] < c)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return (int)a.patch_rows + low - halo;
+  }
+};
+
+__device__ inline int warp_min(int v) { return __reduce_min_sync(~0u, v); }
+__device__ inline int warp_max(int v) { return __reduce_max_sync(~0u, v); }
+
+// Sum over the lanes of a row, in its first lane.
+__device__ inline double row_sum(double v, int lanes_log2) {
+  for (int width = 1 << lanes_log2 >> 1; width > 0; width >>= 1) v += __shfl_down_sync(~0u, v, width);
+  return v;
+}
+
+struct entry {
+  int column; // in the store, NONE when there is none
+  int global; // in solver order
+  double value;
+};
+
+// Up to two entries of each lane for the next group, whose first column is returned; NONE when the slice is through.
+__device__ inline int next_group(walker &w, entry taken[2], const ht_store_view &a) {
+  int base = warp_min(w.column());
+  if (a.patches && base != NONE) base = 0;
+  for (int k = 0; k < 2; k++) {
+    int c = w.column();
+    taken[k] = {NONE, 0, 0};
+    if (c == NONE || c < base || c - base > FARTHEST) continue;
+    int global = a.position[w.rows.columns[w.at]];
+    double value = w.rows.values ? scalbn(w.rows.values[w.at], -(a.exponent[w.row] + a.exponent[global])) : 0;
+    taken[k] = {c, global, value};
+    w.advance();
+  }
+  return base;
+}
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(WARPS * 32) ht_store_count(ht_store_view a, ht_rows_view rows, uint32_t *groups) {
+  int64_t slice = rows.first_slice + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+  if (slice >= rows.first_slice + rows.slices) return;
+  walker w(a, rows, a.slice[slice], threadIdx.x & 31);
+  entry taken[2];
+  uint32_t count = 0;
+  while (next_group(w, taken, a) != NONE) count++;
+  if ((threadIdx.x & 31) == 0) groups[slice] = count;
+}
+
+namespace {
+
+struct segments {
+  uint32_t head, mid, tail; // 16, 16 and 32 bits
+  double at_16, at_32;      // what the lower levels give
+};
+
+// v = m 2^-(63+e) with m the 64-bit sum of the segments, each the rounded remainder of the one before.
+__device__ inline segments encode_fixed(double v, int e) {
+  long long m = (long long)scalbn(v, 63 + e), rest;
+  int head = (int)((m + (1ll << 47)) >> 48);
+  rest = m - ((long long)head << 48);
+  int mid = (int)((rest + (1ll << 31)) >> 32);
+  if (mid == 32768) { // a tie that would not fit
+    head++;
+    rest -= 1ll << 48;
+    mid = -32768;
+  }
+  int tail = (int)(rest - ((long long)mid << 32));
+  return {(uint32_t)head & 0xffffu, (uint32_t)mid & 0xffffu, (uint32_t)tail, scalbn((double)head, -15 - e),
+          scalbn((double)(head * 65536 + mid), -31 - e)};
+}
+
+__device__ inline segments encode_float(double v) {
+  float f = (float)v;
+  uint32_t bits = __float_as_uint(f), head = (bits + 0x8000u) >> 16, mid = bits - (head << 16);
+  long long tail = __double_as_longlong(v) - __double_as_longlong((double)f);
+  return {head & 0xffffu, mid & 0xffffu, (uint32_t)(int)tail, (double)f, (double)f};
+}
+
+__device__ inline segments encode_raw(double v) {
+  uint32_t high = (uint32_t)__double2hiint(v);
+  return {high >> 16, high & 0xffffu, (uint32_t)__double2loint(v), v, v};
+}
+
+__device__ inline segments encode(double v, int encoding, int e) {
+  return encoding == HT_GROUP_FIXED ? encode_fixed(v, e) : encoding == HT_GROUP_FLOAT ? encode_float(v) : encode_raw(v);
+}
+
+// The exponent that makes every value of the group at most 1 - 2^-14, so that rounding to 16 bits cannot overflow.
+__device__ inline int group_exponent(const entry taken[2]) {
+  int most = -2000;
+  for (int k = 0; k < 2; k++)
+    if (taken[k].value != 0) {
+      int x = exponent_of(taken[k].value) + 1;
+      most = max(most, scalbn(fabs(taken[k].value), -x) > 1 - 0x1p-14 ? x + 1 : x);
+    }
+  most = warp_max(most);
+  return most == -2000 ? 0 : -most;
+}
+
+__device__ inline int choose_encoding(const entry taken[2], int e) {
+  bool fixed = e >= -HT_EXPONENT_BIAS && e <= HT_EXPONENT_MOST, normal = true;
+  for (int k = 0; k < 2; k++) {
+    double v = taken[k].value, whole = fixed ? scalbn(v, 63 + e) : 0, size = fabs(v);
+    fixed = fixed && whole == rint(whole);
+    normal = normal && (size == 0 || (size >= 0x1p-126 && size < 0x1p127));
+  }
+  return __all_sync(~0u, fixed) ? HT_GROUP_FIXED : __all_sync(~0u, normal) ? HT_GROUP_FLOAT : HT_GROUP_RAW;
+}
+
+// What a warp learns about its slice.
+struct learned {
+  double error_16, error_32, delta; // of the lane's row: squares, and the sum that delta16 undoes
+  int exact_16, exact_32;           // of the lane's entries
+  int read[3];                      // groups whose lowest level is this
+  int floats;
+};
+
+__device__ inline int exact_level(const segments s[2]) {
+  bool tail = s[0].tail | s[1].tail, mid = s[0].mid | s[1].mid;
+  return __any_sync(~0u, tail) ? LEVEL_64 : __any_sync(~0u, mid) ? LEVEL_32 : LEVEL_16;
+}
+
+__device__ inline void write_group(const ht_store_view &a, int64_t group, int lane, int base, const entry taken[2], const segments s[2]) {
+  int64_t at = group * HT_WARP + lane;
+  uint32_t index[2];
+  for (int k = 0; k < 2; k++) index[k] = taken[k].column == NONE ? 0 : (uint32_t)(taken[k].column - base);
+  a.index[at] = index[0] | index[1] << 16;
+  a.head[at] = s[0].head | s[1].head << 16;
+  a.mid[at] = s[0].mid | s[1].mid << 16;
+  a.tail[at] = (int64_t)((uint64_t)s[0].tail | (uint64_t)s[1].tail << 32);
+}
+
+__device__ inline void fill_group(const ht_store_view &a, const walker &w, int64_t group, int lane, int base, const entry taken[2],
+                                  int exactness_flags, learned &l) {
+  int e = group_exponent(taken), encoding = choose_encoding(taken, e);
+  segments s[2];
+  int last = base;
+  for (int k = 0; k < 2; k++) {
+    s[k] = encode(taken[k].value, encoding, e);
+    if (taken[k].column != NONE) last = max(last, taken[k].column);
+  }
+  last = warp_max(last);
+  int exact = encoding == HT_GROUP_RAW ? LEVEL_64 : exact_level(s);
+  if (encoding == HT_GROUP_FLOAT) exact = max(exact, (int)LEVEL_32);
+  for (int k = 0; k < 2; k++) {
+    if (taken[k].column == NONE) continue;
+    double low = taken[k].value - s[k].at_16, middle = taken[k].value - s[k].at_32;
+    l.error_16 += low * low;
+    l.error_32 += middle * middle;
+    l.delta += scalbn(low, a.exponent[taken[k].global] - a.exponent[w.row]);
+    l.exact_16 += exact == LEVEL_16;
+    l.exact_32 += exact <= LEVEL_32;
+  }
+  if (!exactness_flags) exact = LEVEL_64;
+  write_group(a, group, lane, base, taken, s);
+  l.floats |= encoding != HT_GROUP_FIXED;
+  if (lane) return;
+  int span = last / 64 - base / 64 + 1;
+  ht_group_info info = {base, (uint8_t)(encoding == HT_GROUP_FIXED ? e + HT_EXPONENT_BIAS : 0), (uint8_t)(encoding | exact << 4),
+                        (uint16_t)min(span, 65535)};
+  a.info[group] = info;
+  l.read[level_of(info, LEVEL_16)]++;
+}
+
+// The diagonal of the lane's row and the row's errors. `exact`: whether FP32 holds it.
+__device__ inline bool finish_row(const ht_store_view &a, int64_t row, const double *diagonal, const learned &l) {
+  double d = diagonal[row], delta = l.delta;
+  float narrow = (float)d;
+  a.diagonal[row] = narrow;
+  a.diagonal_tail[row] = (int32_t)(__double_as_longlong(d) - __double_as_longlong((double)narrow));
+  a.diagonal_16[row] = (float)(d + delta);
+  double e32 = l.error_32 + (d - (double)narrow) * (d - (double)narrow), e16 = l.error_16 + delta * delta;
+  atomicMax((int *)&a.error_16[row / 64], __float_as_int(__double2float_ru(sqrt(e16))));
+  atomicMax((int *)&a.error_32[row / 64], __float_as_int(__double2float_ru(sqrt(e32))));
+  return (double)narrow == d;
+}
+
+} // namespace
+
+// counts: entries exact in 16 and in at most 32 bits; groups whose lowest level is 16, 32, 64 bits. slice_floats: as ht_slice_info.floats.
+extern "C" __global__ void __launch_bounds__(WARPS * 32)
+    ht_store_fill(ht_store_view a, ht_rows_view rows, const double *diagonal, int exactness_flags, ht_slice_info *slices,
+                  unsigned long long *counts) {
+  __shared__ unsigned int sums[5];
+  int lane = threadIdx.x & 31;
+  int64_t slice = rows.first_slice + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+  if (threadIdx.x < 5) sums[threadIdx.x] = 0;
+  __syncthreads();
+  if (slice < rows.first_slice + rows.slices) {
+    ht_slice_info s = a.slice[slice];
+    walker w(a, rows, s, lane);
+    learned l = {};
+    entry taken[2];
+    for (int64_t group = s.group;; group++) {
+      int base = next_group(w, taken, a);
+      if (base == NONE) break;
+      fill_group(a, w, group, lane, base, taken, exactness_flags, l);
+    }
+    l.error_16 = row_sum(l.error_16, s.lanes_log2);
+    l.error_32 = row_sum(l.error_32, s.lanes_log2);
+    l.delta = row_sum(l.delta, s.lanes_log2);
+    if ((lane & (1 << s.lanes_log2) - 1) == 0 && a.order[w.row] >= 0) {
+      bool exact = finish_row(a, w.row, diagonal, l);
+      l.exact_16 += exact;
+      l.exact_32 += exact;
+    }
+    if (lane == 0) slices[slice].floats = (uint8_t)l.floats;
+    atomicAdd(&sums[0], (unsigned)l.exact_16);
+    atomicAdd(&sums[1], (unsigned)l.exact_32);
+    for (int k = 0; k < 3 && lane == 0; k++) atomicAdd(&sums[2 + k], (unsigned)l.read[k]);
+  }
+  __syncthreads();
+  if (threadIdx.x < 5 && sums[threadIdx.x]) atomicAdd(&counts[threadIdx.x], (unsigned long long)sums[threadIdx.x]);
+}
+
+// Whether every value comes back to the bit: counts the entries that do not.
+extern "C" __global__ void __launch_bounds__(WARPS * 32)
+    ht_store_verify(ht_store_view a, ht_rows_view rows, const double *diagonal, unsigned long long *wrong) {
+  int lane = threadIdx.x & 31;
+  int64_t slice = rows.first_slice + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+  if (slice >= rows.first_slice + rows.slices) return;
+  ht_slice_info s = a.slice[slice];
+  walker w(a, rows, s, lane);
+  unsigned bad = 0;
+  for (int64_t group = s.group; group < s.group + s.groups; group++) {
+    ht_group_info info = a.info[group];
+    loaded v;
+    load(v, a, group, lane, LEVEL_64);
+    pair value = decode(v, encoding_of(info), LEVEL_64);
+    double scale = scale_of(info, LEVEL_64), got[2] = {value.first * scale, value.second * scale};
+    for (int k = 0; k < 2; k++) {
+      int c = w.column();
+      uint32_t index = k ? v.index >> 16 : v.index & 0xffffu;
+      bool taken = c != NONE && c >= info.base && c - info.base <= FARTHEST;
+      if (taken) {
+        int global = a.position[rows.columns[w.at]];
+        bad += scalbn(got[k], a.exponent[w.row] + a.exponent[global]) != rows.values[w.at] || (uint32_t)(c - info.base) != index;
+        w.advance();
+      } else
+        bad += got[k] != 0;
+    }
+  }
+  bad += w.at < w.end;
+  if ((lane & (1 << s.lanes_log2) - 1) == 0 && a.order[w.row] >= 0) bad += diagonal_exact(a, w.row) != diagonal[w.row];
+  if (bad) atomicAdd(wrong, (unsigned long long)bad);
+}
+
+// to = S^sign from, into solver order (padding 0), and back to the caller's.
+extern "C" __global__ void ht_store_gather(ht_store_view a, int sign, const double *from, double *to) {
+  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x)
+    to[i] = a.order[i] < 0 ? 0 : scalbn(from[a.order[i]], sign * a.exponent[i]);
+}
+extern "C" __global__ void ht_store_scatter(ht_store_view a, int sign, const double *from, double *to) {
+  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x)
+    if (a.order[i] >= 0) to[a.order[i]] = scalbn(from[i], sign * a.exponent[i]);
+}
+
+namespace {
+
+// Columns of a patch: its own rows, then its halo.
+struct patch_vector {
+  const double *at;
+  const int32_t *halo;
+  int64_t own;
+  int rows;
+  __device__ double operator()(int, uint32_t index) const { return __ldg(at + ((int)index < rows ? own + index : halo[index - rows])); }
+};
+
+} // namespace
+
+// y^ = A^ x^ in solver order. A warp a slice.
+extern "C" __global__ void __launch_bounds__(WARPS * 32)
+    ht_store_multiply(ht_store_view a, const uint8_t *block_level, const double *x, double *y) {
+  int lane = threadIdx.x & 31;
+  for (int64_t slice = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; slice < a.slices; slice += (int64_t)gridDim.x * WARPS) {
+    ht_slice_info s = a.slice[slice];
+    int64_t row = s.row + (lane >> s.lanes_log2), patch = a.patches ? s.row / a.patch_rows : 0;
+    double sum;
+    if (a.patches) { // a patch reads all its columns at the level of the slice's own rows: column blocks are not known here
+      patch_vector p = {x, a.halo + a.halo_start[patch], patch * a.patch_rows, (int)a.patch_rows};
+      sum = multiply_slice(a, s, lane, nullptr, block_level ? block_level[s.row / 64] : LEVEL_64, p, nullptr);
+    } else {
+      sum = multiply_slice(a, s, lane, block_level, LEVEL_64, global_vector{x}, nullptr);
+    }
+    if ((lane & (1 << s.lanes_log2) - 1) == 0) y[row] = sum + diagonal_at(a, row, block_level ? block_level[row / 64] : LEVEL_64) * x[row];
+  }
+}

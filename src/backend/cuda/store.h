@@ -1,0 +1,45 @@
+/* The store's host side. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_BACKEND_CUDA_STORE_H
+#define HT_BACKEND_CUDA_STORE_H
+#include "backend/cuda/cuda.h"
+#include "backend/cuda/view.h"
+
+enum { HT_PATCH_SLICES_MOST = 256 }; /* 32 warps of the persistent engine take 8 each */
+
+struct ht_store {
+  ht_context *ctx;
+  ht_cuda *cuda;
+  ht_store_view view; /* the device's pointers */
+  ht_store_plan plan;
+  int exactness_flags;
+  /* what the host keeps, for new values */
+  int32_t *order, *position; /* as in the view */
+  int sorted;                /* the order is the natural one, so that columns ascend in it */
+  int16_t *exponent;
+  double *scaled_diagonal; /* padded */
+  ht_slice_info *slice;
+  int32_t *patch_slice, *halo_start, *halo;
+  uint8_t *boundary;
+  int64_t halo_most, patch_slices_most;
+  int exponent_most;
+  /* device */
+  double *diagonal; /* of the scaled matrix, padded */
+  double *x, *y;    /* in solver order, scaled */
+  uint8_t *block_level;
+  unsigned long long *counts; /* as ht_store_fill leaves them */
+  int64_t bytes;
+  ht_store_info info;
+};
+
+/* store_rows.c: order, slices and halos on the host. */
+ht_status ht_cuda_store_arrange(ht_store *store, const ht_csr_view *a, const int32_t *order);
+/* store_build.c: values. `first`: the groups are counted and the arrays made; else the pattern is the one they were made for. */
+ht_status ht_cuda_store_build(ht_store *store, const ht_csr_view *a, int first);
+
+/* One thread an element, but never more blocks than this. */
+static inline ht_launch ht_cuda_over(int64_t count) {
+  int64_t blocks = (count + 255) / 256;
+  return (ht_launch){.grid = (unsigned)(blocks < 1 ? 1 : blocks > 8192 ? 8192 : blocks), .block = 256};
+}
+
+#endif

@@ -1,0 +1,207 @@
+/* How the rows are put in order, slices and patches: on the host, from the pattern. SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+#include "backend/cuda/store.h"
+
+enum { WINDOW = 1024, LANE_GROUPS = 32, SORTED_LENGTHS = 4096 };
+static const double WASTE = 1.1; /* padding that is worth sorting for */
+
+static int64_t length_of(const ht_csr_view *a, int32_t row) { return row < 0 ? 0 : a->row_start[row + 1] - a->row_start[row]; }
+
+/* ---- order ---- */
+
+/* Groups that rows of this order need, a row after the other in slices of 32. */
+static int64_t padded_length(const ht_csr_view *a, const int32_t *order, int64_t count) {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < count; i += HT_WARP) {
+    int64_t longest = 0;
+    for (int64_t k = i; k < i + HT_WARP && k < count; k++)
+      if (length_of(a, order[k]) > longest) longest = length_of(a, order[k]);
+    sum += longest * HT_WARP;
+  }
+  return sum;
+}
+
+/* Stable, long rows first; rows longer than SORTED_LENGTHS count as equal. start: SORTED_LENGTHS + 2 entries. */
+static void sort_by_length(const ht_csr_view *a, int32_t *order, int32_t *scratch, int32_t *start, int64_t count) {
+  memset(start, 0, (SORTED_LENGTHS + 2) * sizeof *start);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t length = length_of(a, order[i]);
+    start[SORTED_LENGTHS - (length > SORTED_LENGTHS ? SORTED_LENGTHS : length) + 1]++;
+  }
+  for (int k = 0; k <= SORTED_LENGTHS; k++) start[k + 1] += start[k];
+  for (int64_t i = 0; i < count; i++) {
+    int64_t length = length_of(a, order[i]);
+    scratch[start[SORTED_LENGTHS - (length > SORTED_LENGTHS ? SORTED_LENGTHS : length)]++] = order[i];
+  }
+  memcpy(order, scratch, (size_t)count * sizeof *order);
+}
+
+/* Rows of like length into the same slice, where the padding would else be large. */
+static ht_status sort_windows(ht_store *store, const ht_csr_view *a) {
+  int64_t window = store->plan.patch_rows ? store->plan.patch_rows : WINDOW, padded = store->view.padded;
+  int32_t *scratch, *start;
+  HT_TRY(store->ctx, ht_allocate(store->ctx, window + SORTED_LENGTHS + 2, sizeof *scratch, &scratch));
+  start = scratch + window;
+  for (int64_t begin = 0; begin < padded; begin += window) {
+    int64_t count = padded - begin < window ? padded - begin : window, entries = 0;
+    for (int64_t i = begin; i < begin + count; i++) entries += length_of(a, store->order[i]);
+    if ((double)padded_length(a, store->order + begin, count) > WASTE * (double)entries)
+      sort_by_length(a, store->order + begin, scratch, start, count);
+  }
+  ht_release(store->ctx, scratch);
+  return HT_OK;
+}
+
+static ht_status make_order(ht_store *store, const ht_csr_view *a, const int32_t *order) {
+  ht_store_view *v = &store->view;
+  HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *store->order, &store->order));
+  HT_TRY(store->ctx, ht_allocate(store->ctx, v->n, sizeof *store->position, &store->position));
+  for (int64_t i = 0; i < v->padded; i++) store->order[i] = i >= v->n ? -1 : order ? order[i] : (int32_t)i;
+  HT_TRY(store->ctx, sort_windows(store, a));
+  store->sorted = 1;
+  for (int64_t i = 0; i < v->padded; i++) {
+    if (store->order[i] >= 0) store->position[store->order[i]] = (int32_t)i;
+    store->sorted &= store->order[i] == i || store->order[i] < 0;
+  }
+  return HT_OK;
+}
+
+/* ---- slices ---- */
+
+/* Lanes a row, so that the persistent engine's threads all have work: a power of two. */
+static int least_lanes_log2(const ht_store *store, const ht_csr_view *a) {
+  int lanes_log2 = 0;
+  if (!store->plan.patch_rows) return 0;
+  double pairs = (double)a->nnz / (double)a->n / 2;
+  while (lanes_log2 < HT_LANES_LOG2_MOST && (store->plan.patch_rows << (lanes_log2 + 1)) <= 1024 && (2 << lanes_log2) <= pairs)
+    lanes_log2++;
+  return lanes_log2;
+}
+
+/* The slice that begins at row i: more lanes a row where the rows are long, and rows that do not cross an alignment of their number. */
+static int slice_lanes_log2(const ht_store *store, const ht_csr_view *a, int64_t i, int least) {
+  for (int lanes_log2 = least;; lanes_log2++) {
+    int64_t rows = HT_WARP >> lanes_log2, longest = 0;
+    if (lanes_log2 == HT_LANES_LOG2_MOST) return lanes_log2;
+    if (i % rows) continue;
+    for (int64_t k = i; k < i + rows; k++)
+      if (length_of(a, store->order[k]) > longest) longest = length_of(a, store->order[k]);
+    if (longest <= (int64_t)(2 * LANE_GROUPS) << lanes_log2) return lanes_log2;
+  }
+}
+
+static ht_status make_slices(ht_store *store, const ht_csr_view *a) {
+  ht_store_view *v = &store->view;
+  int least = least_lanes_log2(store, a);
+  int64_t count = 0;
+  for (int64_t i = 0; i < v->padded; i += HT_WARP >> slice_lanes_log2(store, a, i, least)) count++;
+  HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, count + 1, sizeof *store->slice, &store->slice));
+  v->slices = 0;
+  for (int64_t i = 0; i < v->padded;) {
+    int lanes_log2 = slice_lanes_log2(store, a, i, least);
+    store->slice[v->slices++] = (ht_slice_info){.row = (int32_t)i, .lanes_log2 = (uint8_t)lanes_log2};
+    i += HT_WARP >> lanes_log2;
+  }
+  store->slice[v->slices].row = (int32_t)v->padded;
+  return HT_OK;
+}
+
+/* ---- patches ---- */
+
+static int by_number(const void *a, const void *b) {
+  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* Rows of other patches that the patch's rows touch, ascending; `halo` NULL: only their number. mark: padded entries, one patch's number.
+ */
+static int64_t find_halo(const ht_store *store, const ht_csr_view *a, int64_t patch, int32_t *mark, int32_t *halo) {
+  int64_t begin = patch * store->plan.patch_rows, end = begin + store->plan.patch_rows, count = 0;
+  for (int64_t i = begin; i < end; i++) {
+    int32_t row = store->order[i];
+    for (int64_t k = row < 0 ? 0 : a->row_start[row]; row >= 0 && k < a->row_start[row + 1]; k++) {
+      int32_t c = store->position[a->columns[k]];
+      if ((c >= begin && c < end) || mark[c] == (int32_t)patch) continue;
+      mark[c] = (int32_t)patch;
+      if (halo) halo[count] = c;
+      count++;
+    }
+  }
+  if (halo) qsort(halo, (size_t)count, sizeof *halo, by_number);
+  return count;
+}
+
+static ht_status make_halos(ht_store *store, const ht_csr_view *a) {
+  ht_store_view *v = &store->view;
+  int32_t *mark;
+  HT_TRY(store->ctx, ht_allocate(store->ctx, v->patches + 1, sizeof *store->halo_start, &store->halo_start));
+  HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, v->padded, 1, &store->boundary));
+  HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *mark, &mark));
+  int64_t total = 0;
+  memset(mark, 255, (size_t)v->padded * sizeof *mark);
+  for (int64_t p = 0; p < v->patches; p++) {
+    int64_t count = find_halo(store, a, p, mark, NULL);
+    store->halo_start[p] = (int32_t)total;
+    total += count;
+    if (count > store->halo_most) store->halo_most = count;
+  }
+  store->halo_start[v->patches] = (int32_t)total;
+  ht_status status = ht_allocate(store->ctx, total, sizeof *store->halo, &store->halo);
+  memset(mark, 255, (size_t)v->padded * sizeof *mark);
+  for (int64_t p = 0; status == HT_OK && p < v->patches; p++) find_halo(store, a, p, mark, store->halo + store->halo_start[p]);
+  for (int64_t h = 0; status == HT_OK && h < total; h++) store->boundary[store->halo[h]] = 1;
+  ht_release(store->ctx, mark);
+  return status;
+}
+
+static ht_status make_patches(ht_store *store, const ht_csr_view *a) {
+  ht_store_view *v = &store->view;
+  HT_TRY(store->ctx, ht_allocate(store->ctx, v->patches + 1, sizeof *store->patch_slice, &store->patch_slice));
+  int64_t s = 0;
+  for (int64_t p = 0; p < v->patches; p++) {
+    store->patch_slice[p] = (int32_t)s;
+    while (s < v->slices && store->slice[s].row < (p + 1) * v->patch_rows) s++;
+    if (s - store->patch_slice[p] > store->patch_slices_most) store->patch_slices_most = s - store->patch_slice[p];
+  }
+  store->patch_slice[v->patches] = (int32_t)s;
+  return make_halos(store, a);
+}
+
+static void forget(ht_store *store) {
+  void *memory[] = {store->order, store->position, store->slice, store->patch_slice, store->halo_start, store->halo, store->boundary};
+  for (size_t k = 0; k < sizeof memory / sizeof *memory; k++) ht_release(store->ctx, memory[k]);
+  store->order = store->position = store->patch_slice = store->halo_start = store->halo = NULL;
+  store->slice = NULL;
+  store->boundary = NULL;
+  store->halo_most = store->patch_slices_most = 0;
+}
+
+static ht_status arrange_as_planned(ht_store *store, const ht_csr_view *a, const int32_t *order) {
+  ht_store_view *v = &store->view;
+  int64_t rows = store->plan.patch_rows, unit = rows ? rows : HT_COLUMN_BLOCK;
+  v->n = a->n;
+  v->padded = (a->n + unit - 1) / unit * unit;
+  v->blocks = v->padded / HT_COLUMN_BLOCK;
+  v->patch_rows = rows;
+  v->patches = rows ? v->padded / rows : 0;
+  HT_TRY(store->ctx, make_order(store, a, order));
+  HT_TRY(store->ctx, make_slices(store, a));
+  if (v->patches) HT_TRY(store->ctx, make_patches(store, a));
+  return HT_OK;
+}
+
+/* Half of the shared memory may go to the vectors of a patch. */
+static int patches_fit(const ht_store *store) {
+  int64_t columns = store->plan.patch_rows + store->halo_most;
+  return store->patch_slices_most <= HT_PATCH_SLICES_MOST && columns <= 65535 && columns * 16 <= store->cuda->shared_block_bytes;
+}
+
+/* A pattern whose patches do not fit goes to the streaming engine: any order will do there. */
+ht_status ht_cuda_store_arrange(ht_store *store, const ht_csr_view *a, const int32_t *order) {
+  HT_TRY(store->ctx, arrange_as_planned(store, a, order));
+  if (!store->plan.patch_rows || patches_fit(store)) return HT_OK;
+  forget(store);
+  store->plan = (ht_store_plan){.engine = HT_STORE_ENGINE_STREAMING};
+  return arrange_as_planned(store, a, order);
+}

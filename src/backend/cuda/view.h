@@ -1,0 +1,72 @@
+/* The store as kernels see it: plain structs that host code (C11) fills and device code (C++) reads. All pointers are the device's.
+ *
+ * Rows are in solver order, padded to whole column blocks, and scaled symmetrically by powers of two as in ht_split_view. A slice is
+ * what one warp multiplies: 32 >> lanes_log2 rows, 1 << lanes_log2 lanes each. Its off-diagonal entries form groups: two entries a
+ * lane, so 64 an group, each with a 16-bit index: column = base + index. With patches a column is a place in the patch's own list: its
+ * rows first, then its halo. A lane without an entry holds value 0 and index 0.
+ * Entry e of a row (diagonal not counted) is in group slot (e / 2) >> lanes_log2 of lane (e / 2) & (lanes - 1), at place e & 1, unless
+ * entries of a group lie too far apart: then a lane waits for the next group.
+ *
+ * Values: head, mid and tail as in ht_split_view, for each group FIXED (with its exponent), FLOAT or RAW. At the 16-bit level a FLOAT
+ * group is read at 32 bits, because BF16 would lose more than FIXED ever does; a RAW group is read whole at every level. The diagonal
+ * stands apart: in FP32, in FP32 with delta16 added, and the tail that makes it exact. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_BACKEND_CUDA_VIEW_H
+#define HT_BACKEND_CUDA_VIEW_H
+#include <stdint.h>
+
+enum {
+  HT_WARP = 32,
+  HT_GROUP = 64,          /* entries a group */
+  HT_EXPONENT_BIAS = 8,   /* of ht_group_info.exponent: |a^| may exceed 1 where A is not positive definite */
+  HT_EXPONENT_MOST = 200, /* smaller values are FLOAT or RAW */
+  HT_LANES_LOG2_MOST = 5,
+  HT_SUMS = 5 /* rz, rr, pap, rms, sms of an iteration */
+};
+
+enum { HT_GROUP_FIXED, HT_GROUP_FLOAT, HT_GROUP_RAW };
+
+typedef struct ht_group_info {
+  int32_t base;
+  uint8_t exponent; /* + HT_EXPONENT_BIAS */
+  uint8_t encoding; /* HT_GROUP_... in the low bits; the level that is exact (ht_level) from bit 4 on */
+  uint16_t span;    /* column blocks from base on that the group touches; 65535: as many or more */
+} ht_group_info;
+
+typedef struct ht_slice_info {
+  int64_t group; /* first */
+  int32_t row;   /* first */
+  uint16_t groups;
+  uint8_t lanes_log2;
+  uint8_t floats; /* whether a group is not FIXED */
+} ht_slice_info;
+
+typedef struct ht_store_view {
+  int64_t n, padded, slices, groups, blocks;
+  const ht_slice_info *slice; /* slices + 1: of the last one only `group` counts */
+  ht_group_info *info;
+  uint32_t *index; /* two 16-bit indices a lane, as head and mid */
+  uint32_t *head, *mid;
+  int64_t *tail; /* two 32-bit tails a lane */
+  float *diagonal, *diagonal_16;
+  int32_t *diagonal_tail;
+  const int16_t *exponent;    /* of s_i, 0 in the padding */
+  float *error_16, *error_32; /* largest column error of each block */
+  const int32_t *order;       /* padded: solver order to the caller's, -1 in the padding */
+  const int32_t *position;    /* n: the caller's order to the solver's */
+  /* patches, or 0 and NULL */
+  int64_t patches, patch_rows;
+  const int32_t *patch_slice; /* patches + 1 */
+  const int32_t *halo_start;  /* patches + 1 */
+  const int32_t *halo;        /* rows in solver order, ascending in each patch */
+  const uint8_t *boundary;    /* padded: whether another patch has this row in its halo */
+} ht_store_view;
+
+/* What the build kernels work on: some rows of the CSR, in the caller's order of columns. */
+typedef struct ht_rows_view {
+  int64_t first_slice, slices;
+  const int64_t *start;   /* of the slices' rows in solver order, from the first slice's first row on */
+  const int32_t *columns; /* the caller's numbers */
+  const double *values;
+} ht_rows_view;
+
+#endif

@@ -1,0 +1,194 @@
+/* What the CUDA backend makes of a driver that refuses, in every way a driver can: a sentence, nothing left behind, and a caller whose
+ * current context is as it was. Each case runs in a process of its own, as the driver is loaded once a process.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <math.h>
+#include "backend/backend.h"
+#include "support/failing.h"
+
+#define EXPECT(condition)                                                                                                                  \
+  do {                                                                                                                                     \
+    if (!(condition)) return (fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition), 1);                                  \
+  } while (0)
+
+typedef struct run {
+  failing_allocator allocator;
+  ht_context *ctx;
+  const ht_backend *cuda;
+} run;
+
+static void in_child(const char *mode, int (*work)(run *r, const char *argument), const char *argument) {
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (!child) {
+    run r = {.cuda = NULL};
+    setenv("HT_FAKE_CUDA", mode, 1);
+    if (failing_context(&r.allocator, &r.ctx) != HT_OK) _exit(2);
+    int wrong = work(&r, argument);
+    if (!wrong) ht_context_destroy(r.ctx);
+    if (!wrong && r.allocator.alive) wrong = (fprintf(stderr, "%s: %ld blocks left\n", mode, r.allocator.alive), 1);
+    _exit(wrong);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  if (!WIFEXITED(status) || WEXITSTATUS(status)) fail_msg("driver that is '%s': see above", mode);
+}
+
+/* Nothing of the driver's is held, and the caller's current context is what it was. */
+static int all_given_back(int depth) {
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  EXPECT(driver);
+  int *alive = dlsym(driver, "fake_cuda_alive"), *retained = dlsym(driver, "fake_cuda_retained"), (*now)(void);
+  void *symbol = dlsym(driver, "fake_cuda_depth");
+  memcpy(&now, &symbol, sizeof symbol);
+  EXPECT(alive && *alive == 0 && retained && *retained == 0 && now() == depth);
+  return 0;
+}
+
+static int is_refused(run *r, const char *words) {
+  EXPECT(ht_backend_find(r->ctx, "cuda", &r->cuda) == HT_UNSUPPORTED);
+  EXPECT(!r->cuda && !r->ctx->device);
+  if (!strstr(ht_context_error(r->ctx), words)) return (fprintf(stderr, "'%s' lacks '%s'\n", ht_context_error(r->ctx), words), 1);
+  EXPECT(strstr(ht_context_error(r->ctx), "cpu backend"));
+  EXPECT(ht_backend_find(r->ctx, "cuda", &r->cuda) == HT_UNSUPPORTED);
+  char text[1024] = "";
+  ht_context_clear_error(r->ctx);
+  ht_backend_about_cuda(r->ctx, text, sizeof text);
+  EXPECT(strstr(text, "compiled in") && !*ht_context_error(r->ctx));
+  return all_given_back(0);
+}
+
+static void refusals_are_sentences(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"old", "is for CUDA 11.8, and 12.0 is the oldest"},
+      {"lacking", "lacks cuLaunchKernelEx"},
+      {"none", "sees no GPU"},
+      {"mismatch", "does not start: error 803"},
+      {"exclusive", "used by another process"},
+      {"full", "not enough free memory"},
+      {"full_later", "12345 of"},
+      {"unpinned", "host memory that the GPU can reach"},
+      {"weak", "compute capability 7.4, and 8.0 is the least"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) in_child(cases[i][0], is_refused, cases[i][1]);
+}
+
+static int works(run *r, const char *name) {
+  EXPECT(ht_backend_find(r->ctx, name, &r->cuda) == HT_OK);
+  void *device = r->ctx->device, *memory;
+  EXPECT(ht_backend_find(r->ctx, "cuda", &r->cuda) == HT_OK && r->ctx->device == device);
+  EXPECT(ht_backend_find(r->ctx, name, &r->cuda) == HT_OK && r->ctx->device == device);
+  const ht_backend *other;
+  EXPECT(ht_backend_find(r->ctx, strcmp(name, "cuda:1") ? "cuda:1" : "cuda:0", &other) == HT_UNSUPPORTED);
+  EXPECT(strstr(ht_context_error(r->ctx), "a context of its own"));
+  double x[3] = {1, 2, 3}, y[3] = {0};
+  EXPECT(r->cuda->memory_create(r->ctx, sizeof x, &memory) == HT_OK);
+  EXPECT(r->cuda->upload(r->ctx, sizeof x, x, memory) == HT_OK && r->cuda->download(r->ctx, sizeof y, memory, y) == HT_OK && y[2] == 3);
+  r->cuda->axpy(r->ctx, 3, 2.0, memory, memory);
+  r->cuda->csr_multiply(r->ctx, &(ht_csr_view){.n = 3}, memory, memory);
+  EXPECT(r->cuda->failed(r->ctx) == HT_OK);
+  void *more = memory;
+  EXPECT(r->cuda->memory_create(r->ctx, INT64_C(1) << 40, &more) == HT_NO_MEMORY && !more);
+  EXPECT(strstr(ht_context_error(r->ctx), "1099511627776 bytes") && r->cuda->failed(r->ctx) == HT_OK);
+  r->cuda->memory_release(r->ctx, memory);
+  char text[1024] = "";
+  ht_backend_about_cuda(r->ctx, text, sizeof text);
+  EXPECT(strstr(text, "driver for CUDA 12.4; 2 GPUs; 0: Fake 0, 16.0 GiB, 4 multiprocessors, capability 9.4; 1: Fake 1"));
+  return 0;
+}
+
+static int works_and_gives_back(run *r, const char *name) {
+  if (works(r, name)) return 1;
+  ht_context_destroy(r->ctx);
+  if (all_given_back(0)) return 1;
+  EXPECT(failing_context(&r->allocator, &r->ctx) == HT_OK);
+  return works(r, name); /* another context, the same driver */
+}
+
+/* Without a number the caller's context is used, and left as it was. */
+static int uses_the_callers_context(run *r, const char *name) {
+  if (works(r, name)) return 1;
+  ht_context_destroy(r->ctx);
+  if (all_given_back(1)) return 1;
+  EXPECT(failing_context(&r->allocator, &r->ctx) == HT_OK);
+  return 0;
+}
+
+static int follows_the_caller(run *r, const char *name) {
+  const ht_backend *other;
+  EXPECT(ht_backend_find(r->ctx, name, &r->cuda) == HT_OK); /* device 1: that of the current context */
+  EXPECT(ht_backend_find(r->ctx, "cuda:1", &other) == HT_OK && ht_backend_find(r->ctx, "cuda:0", &other) == HT_UNSUPPORTED);
+  return 0;
+}
+
+static void devices_are_taken_and_given_back(void **state) {
+  (void)state;
+  in_child("fine", works_and_gives_back, "cuda");
+  in_child("fine", works_and_gives_back, "cuda:1");
+  in_child("caller", follows_the_caller, "cuda");
+  in_child("caller", uses_the_callers_context, "cuda:1");
+  in_child("caller", uses_the_callers_context, "cuda:0"); /* its context is on the other device: the primary one is pushed over it */
+}
+
+/* The first failure is kept, later calls do nothing, sums are NaN. */
+static int is_told(run *r, const char *words) {
+  void *memory, *more;
+  double x[2] = {0};
+  EXPECT(ht_backend_find(r->ctx, "cuda", &r->cuda) == HT_OK);
+  EXPECT(r->cuda->memory_create(r->ctx, 64, &memory) == HT_OK);
+  EXPECT(isnan(r->cuda->dot(r->ctx, 8, memory, memory)));
+  EXPECT(r->cuda->failed(r->ctx) == HT_DEVICE);
+  if (!strstr(ht_context_error(r->ctx), words)) return (fprintf(stderr, "'%s' lacks '%s'\n", ht_context_error(r->ctx), words), 1);
+  EXPECT(isnan(r->cuda->norm_inf(r->ctx, 8, memory)));
+  r->cuda->shift(r->ctx, 8, 3, memory, memory);
+  r->cuda->copy(r->ctx, 2, memory, x);
+  EXPECT(r->cuda->memory_create(r->ctx, 8, &more) == HT_DEVICE && !more);
+  EXPECT(r->cuda->upload(r->ctx, 16, x, memory) == HT_DEVICE);
+  ht_context_clear_error(r->ctx);
+  EXPECT(ht_backend_find(r->ctx, "cuda", &r->cuda) == HT_DEVICE);
+  EXPECT(strstr(ht_context_error(r->ctx), words));
+  EXPECT(ht_backend_find(r->ctx, "cpu", &r->cuda) == HT_OK);
+  r->cuda = NULL;
+  return 0;
+}
+
+static void failures_are_told_once(void **state) {
+  (void)state;
+  in_child("lost", is_told, "the device fell over");
+  in_child("refused", is_told, "launching ht_vector_dot (1 blocks of 256 threads, 0 bytes shared)");
+  in_child("foreign", is_told, "launching ht_vector_dot");
+}
+
+static int survives_without_memory(run *r, const char *name) {
+  r->allocator.fail_at = r->allocator.requests;
+  EXPECT(ht_backend_find(r->ctx, name, &r->cuda) == HT_NO_MEMORY && !r->ctx->device);
+  r->allocator.fail_at = -1;
+  EXPECT(ht_backend_find(r->ctx, name, &r->cuda) == HT_OK);
+  return 0;
+}
+
+static void host_memory_may_end(void **state) {
+  (void)state;
+  in_child("fine", survives_without_memory, "cuda");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(refusals_are_sentences),
+      cmocka_unit_test(devices_are_taken_and_given_back),
+      cmocka_unit_test(failures_are_told_once),
+      cmocka_unit_test(host_memory_may_end),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
