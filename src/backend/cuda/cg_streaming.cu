@@ -8,7 +8,7 @@ using namespace ht;
 
 namespace {
 
-enum { THREADS = 256, WARPS = THREADS / 32, SAMPLE = 32 };
+enum { THREADS = 256, WARPS = THREADS / 32, SAMPLE = 32, PART_ROWS = 1 << 20 };
 // What each block leaves in `sums`, an array of `stride` entries each.
 enum {
   S_RZ,
@@ -57,7 +57,7 @@ __device__ inline look look_at(double2 p, short2 e) {
 } // namespace
 
 // x += alpha p, r -= alpha s, p = M^-1 r + beta p; a warp takes a column block, a lane two rows.
-extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_update(ht_store_view a, ht_cuda_cg_vectors v, int stride) {
+extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_update(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride) {
   __shared__ double shared[WARPS];
   const ht_cuda_cg_scalars &c = *v.scalars;
   if (c.event != CONTINUE) return;
@@ -101,20 +101,17 @@ namespace {
 
 struct product_sums {
   double pap, rms, sms, error_16, error_32;
-  groups_read read;
+  uint32_t groups, low; // that the lane saw: in all, and as in group_stream
 };
 
-// What a slice's rows lose at the lower levels, in the caller's scale.
-__device__ inline void measure(const ht_store_view &a, const ht_slice_info &s, int lane, int64_t row, bool owner, double p_row,
-                               const global_vector &p, double weight, product_sums &sums) {
-  double exact = multiply_slice(a, s, lane, nullptr, LEVEL_64, p, nullptr),
-         narrow = multiply_slice(a, s, lane, nullptr, LEVEL_32, p, nullptr),
-         low = multiply_slice(a, s, lane, nullptr, LEVEL_16, p, nullptr);
-  if (!owner) return;
-  double d = diagonal_at(a, row, LEVEL_64), off_32 = exact - narrow + (d - diagonal_at(a, row, LEVEL_32)) * p_row,
-         off_16 = exact - low + (d - diagonal_at(a, row, LEVEL_16)) * p_row;
-  sums.error_16 = fma(weight * off_16, off_16, sums.error_16);
-  sums.error_32 = fma(weight * off_32, off_32, sums.error_32);
+// What a slice's rows lose at the lower levels, squared, in the caller's scale.
+__device__ inline double2 measure(const ht_store_view &a, const ht_slice_info &s, int lane, int64_t row, const double *p) {
+  double got[3];
+  for (int level = LEVEL_16; level <= LEVEL_64; level++)
+    got[level] = multiply_slice(a, s, lane, nullptr, level, global_vector{p}, nullptr) + diagonal_at(a, row, level) * p[row];
+  if (lane & (1 << s.lanes_log2) - 1) return {0, 0};
+  double weight = scale_squared(a.exponent[row]), off_16 = got[LEVEL_64] - got[LEVEL_16], off_32 = got[LEVEL_64] - got[LEVEL_32];
+  return {weight * off_16 * off_16, weight * off_32 * off_32};
 }
 
 // Conclusions of the iteration, by one thread; `total` as in the enum above.
@@ -139,7 +136,7 @@ __device__ inline void conclude(const ht_store_view &a, const ht_cuda_cg_vectors
   __threadfence_system();
 }
 
-__device__ inline void finish(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, int update_blocks) {
+__device__ __noinline__ void finish(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, int update_blocks) {
   __shared__ double total[S_COUNT];
   __threadfence();
   int lane = threadIdx.x & 31;
@@ -183,17 +180,17 @@ __device__ inline void finish_slice(const ht_cuda_cg_vectors &v, const ht_slice_
 }
 
 // The slices begin..end-1.
-__device__ inline void multiply_run(const ht_store_view &a, const ht_cuda_cg_vectors &v, stage *ring, int64_t begin, int64_t end, int lane,
-                                    const uint8_t *levels, int uniform, product_sums &sums) {
+__device__ inline void multiply_run(const ht_store_view &a, const ht_cuda_cg_vectors &v, stage *ring, int64_t begin, int64_t end, int lane, const uint8_t *levels,
+                                    int uniform, product_sums &sums) {
   if (begin >= end) return;
   ht_slice_info s = a.slice[begin];
   int64_t first = s.group;
   group_stream groups(a, ring, first, (int)(a.slice[end].group - first), lane, levels, uniform);
-  row_data mine = load_row(a, v, s.row + (lane >> s.lanes_log2), levels, uniform);
   int g = 0;
   for (int64_t slice = begin; slice < end; slice++) {
-    ht_slice_info next = a.slice[slice + 1 < end ? slice + 1 : slice];
-    int last = (int)(s.group - first) + s.groups;
+    ht_slice_info next = a.slice[slice + 1];
+    row_data mine = load_row(a, v, s.row + (lane >> s.lanes_log2), levels, uniform); // arrives while the groups are multiplied
+    int last = g + s.groups;
     double sum = 0;
     while (g < last) {
       if (g % RING_GROUPS == 0) groups.advance(g);
@@ -201,48 +198,77 @@ __device__ inline void multiply_run(const ht_store_view &a, const ht_cuda_cg_vec
       sum += groups.multiply(g, stop, v.p);
       g = stop;
     }
-    row_data after = load_row(a, v, next.row + (lane >> next.lanes_log2), levels, uniform);
     finish_slice(v, s, lane, mine, sum, sums);
     s = next;
-    mine = after;
   }
-  sums.read = groups.read;
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  __syncwarp(); // the ring may be used again
+  sums.groups += groups.total - lane < 0 ? 0 : (uint32_t)(groups.total - lane + HT_WARP - 1) / HT_WARP;
+  sums.low += groups.low;
 }
 
-// Every SAMPLE-th slice, from another start each time.
-__device__ inline void measure_some(const ht_store_view &a, const ht_cuda_cg_vectors &v, int64_t begin, int64_t end, int lane,
-                                    product_sums &sums) {
+// Warps go through the matrix side by side: all work within one part of it at a time, small enough that its part of p stays in L2. In each
+// part a warp has one run of slices.
+struct warp_share {
+  int64_t warp, warps, parts;
+  __device__ warp_share(const ht_store_view &a) {
+    warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+    warps = (int64_t)gridDim.x * WARPS;
+    parts = max((int64_t)1, min(a.padded / PART_ROWS, a.slices / (4 * warps)));
+  }
+  __device__ int64_t begin(const ht_store_view &a, int64_t part) const {
+    int64_t first = a.slices * part / parts, last = a.slices * (part + 1) / parts;
+    return first + (last - first) * warp / warps;
+  }
+  __device__ int64_t end(const ht_store_view &a, int64_t part) const {
+    int64_t first = a.slices * part / parts, last = a.slices * (part + 1) / parts;
+    return first + (last - first) * (warp + 1) / warps;
+  }
+};
+
+// Every SAMPLE-th slice, from another start each time: errors at 16 and 32 bits. Apart from the rest, whose registers it would take.
+__device__ __noinline__ double2 measure_some(const ht_store_view &a, const ht_cuda_cg_vectors &v, int64_t begin, int64_t end) {
   int64_t start = v.scalars->iteration % SAMPLE;
+  int lane = threadIdx.x & 31;
+  double2 errors = {0, 0};
   for (int64_t slice = (begin + SAMPLE - 1 - start) / SAMPLE * SAMPLE + start; slice < end; slice += SAMPLE) {
     ht_slice_info s = a.slice[slice];
-    int64_t row = s.row + (lane >> s.lanes_log2);
-    measure(a, s, lane, row, (lane & (1 << s.lanes_log2) - 1) == 0, v.p[row], global_vector{v.p}, scale_squared(a.exponent[row]), sums);
+    double2 more = measure(a, s, lane, s.row + (lane >> s.lanes_log2), v.p);
+    errors.x += more.x;
+    errors.y += more.y;
   }
+  return errors;
 }
 
 } // namespace
 
 // s = A p and the sums that need it; a warp takes a run of slices.
 extern "C" __global__ void __launch_bounds__(THREADS, 3)
-    ht_cg_multiply(ht_store_view a, ht_cuda_cg_vectors v, int stride, int update_blocks) {
+    ht_cg_multiply(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride, int update_blocks) {
   extern __shared__ __align__(16) stage rings[];
   __shared__ double shared[WARPS];
   __shared__ bool last;
   if (v.scalars->event != CONTINUE) return;
   int lane = threadIdx.x & 31, uniform = v.scalars->uniform;
-  int64_t warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32, warps = (int64_t)gridDim.x * WARPS;
-  int64_t begin = a.slices * warp / warps, end = a.slices * (warp + 1) / warps;
+  bool measured = v.scalars->iteration >= v.scalars->decide_at && v.scalars->decide_rule == DECIDE_BUDGET;
   product_sums sums = {};
-  multiply_run(a, v, rings + threadIdx.x / 32 * RING_STAGES, begin, end, lane, uniform < 0 ? v.block_level : nullptr, uniform, sums);
-  if (v.scalars->iteration >= v.scalars->decide_at && v.scalars->decide_rule == DECIDE_BUDGET) measure_some(a, v, begin, end, lane, sums);
+  warp_share share(a);
+  for (int64_t part = 0; part < share.parts; part++) {
+    int64_t begin = share.begin(a, part), end = share.end(a, part);
+    multiply_run(a, v, rings + threadIdx.x / 32 * RING_STAGES, begin, end, lane, uniform < 0 ? v.block_level : nullptr, uniform, sums);
+    if (!measured) continue;
+    double2 errors = measure_some(a, v, begin, end);
+    sums.error_16 += errors.x;
+    sums.error_32 += errors.y;
+  }
   const double values[] = {sums.pap,
                            sums.rms,
                            sums.sms,
                            sums.error_16,
                            sums.error_32,
-                           (double)sums.read.at_16,
-                           (double)sums.read.at_32,
-                           (double)sums.read.at_64};
+                           (double)(sums.low >> 16),
+                           (double)(sums.low & 0xffffu),
+                           (double)(sums.groups - (sums.low >> 16) - (sums.low & 0xffffu))};
 #pragma unroll
   for (int k = 0; k < 8; k++) {
     double sum = block_sum(values[k], shared);

@@ -47,6 +47,11 @@ struct groups_read {
     at_32 += level == LEVEL_32;
     at_64 += level == LEVEL_64;
   }
+  __device__ void add(const groups_read &other) {
+    at_16 += other.at_16;
+    at_32 += other.at_32;
+    at_64 += other.at_64;
+  }
 };
 
 // A group as it is loaded; which parts depends on its level, which is the same for the whole warp.
