@@ -4,7 +4,7 @@
 
 namespace ht {
 
-enum { STREAM_BATCH = 4, PATCH_BATCH = 2 }; // groups whose loads are in flight together
+enum { STREAM_BATCH = 4, PATCH_BATCH = 4 }; // groups whose loads are in flight together
 
 // Streams are read once an iteration: they need no place in L1.
 __device__ inline uint32_t stream(const uint32_t *from) {
