@@ -1,0 +1,88 @@
+/* Coordinates of a grid in natural order, read off the offsets of its stencil. SPDX-License-Identifier: BSD-3-Clause */
+#include "data/patches_internal.h"
+#include <stdlib.h>
+
+enum {
+  WIDEST = 1024,  /* entries of a row that can be a stencil */
+  SAMPLES = 2048, /* rows on which the grid is verified */
+};
+
+typedef struct grid {
+  int64_t side[HT_AXES];  /* rows along x, along y */
+  int64_t reach[HT_AXES]; /* how far the stencil goes */
+} grid;
+
+static int ascending(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* The row of most entries among a few, the inside of the grid surely being there. */
+static int64_t typical_row(const ht_csr_view *a) {
+  int64_t best = a->n / 2;
+  for (int64_t k = 1; k < 64; k++) {
+    int64_t i = a->n / 2 + (k % 2 ? k : -k) * (a->n / 160);
+    if (a->row_start[i + 1] - a->row_start[i] > a->row_start[best + 1] - a->row_start[best]) best = i;
+  }
+  return best;
+}
+
+/* Offsets come in bundles: those up to the reach along an axis, then those around multiples of the side. Dividing by the side
+ * leaves the offsets along the other axes. Offsets of both signs are taken together, so that bundles are centred on the multiples even
+ * where each point has several unknowns. */
+static void find_sides(const ht_csr_view *a, int64_t row, grid *g) {
+  int64_t offset[WIDEST], count = 0;
+  for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; k++) offset[count++] = llabs(a->columns[k] - row);
+  for (int axis = 0; axis < HT_AXES; axis++) {
+    qsort(offset, (size_t)count, sizeof *offset, ascending);
+    int64_t k = 0, reach = 0;
+    for (; k < count && offset[k] <= reach + 1; k++) reach = offset[k];
+    g->reach[axis] = reach;
+    g->side[axis] = INT32_MAX;
+    if (k == count || axis == HT_AXES - 1) {
+      for (int next = axis + 1; next < HT_AXES; next++) g->side[next] = INT32_MAX;
+      return;
+    }
+    int64_t first = offset[k], last = first;
+    for (; k < count && offset[k] <= first + 2 * reach; k++) last = offset[k];
+    g->side[axis] = (first + last) / 2;
+    for (k = 0; k < count; k++) offset[k] = (offset[k] + g->side[axis] / 2) / g->side[axis];
+  }
+}
+
+static void locate(const grid *g, int64_t row, int64_t *at) {
+  for (int axis = 0; axis < HT_AXES; axis++) {
+    at[axis] = row % g->side[axis];
+    row /= g->side[axis];
+  }
+}
+
+/* Whether the rows of a sample touch only what lies within the stencil's reach. */
+static int verify(const ht_csr_view *a, const grid *g) {
+  int64_t step = a->n / SAMPLES + 1, p[HT_AXES], q[HT_AXES];
+  for (int64_t i = 0; i < a->n; i += step) {
+    locate(g, i, p);
+    for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) {
+      locate(g, a->columns[k], q);
+      for (int axis = 0; axis < HT_AXES; axis++)
+        if (llabs(p[axis] - q[axis]) > g->reach[axis]) return 0;
+    }
+  }
+  return 1;
+}
+
+int ht_find_grid(const ht_csr_view *a, ht_point *points) {
+  grid g = {{0}, {0}};
+  int64_t row = typical_row(a), at[HT_AXES] = {0};
+  if (a->row_start[row + 1] - a->row_start[row] > WIDEST) return 0;
+  find_sides(a, row, &g);
+  if (g.side[0] == INT32_MAX || !verify(a, &g)) return 0;
+  float unit[HT_AXES];
+  for (int axis = 0; axis < HT_AXES; axis++) unit[axis] = 2.0F / (float)(g.reach[axis] + 1);
+  for (int64_t i = 0; i < a->n; i++) {
+    points[i].row = (int32_t)i;
+    for (int axis = 0; axis < HT_AXES; axis++) points[i].at[axis] = (float)at[axis] * unit[axis];
+    for (int axis = 0; axis < HT_AXES && ++at[axis] == g.side[axis]; axis++) at[axis] = 0;
+  }
+  return 1;
+}
