@@ -1,76 +1,9 @@
 /* Coordinates of a graph's nodes, by levels. SPDX-License-Identifier: BSD-3-Clause */
 #include "data/patches_internal.h"
-#include <stdlib.h>
 #include <math.h>
 #include <string.h>
 
-enum { PIVOTS = 12, LEVELS = 8, HUB = 256 };
-#ifndef PT
-#define PT(name, d) (getenv(name) ? atoi(getenv(name)) : (d))
-#endif
-
-/* ---- coarsening ---- */
-
-/* Gives each node the number of an aggregate: a node and its neighbours, where all of them are free; who is left over joins a neighbour's. */
-static int64_t aggregate(const ht_node_graph *g, int32_t *owner) {
-  int64_t count = 0;
-  memset(owner, 255, (size_t)g->nodes * sizeof *owner);
-  for (int64_t i = 0; i < g->nodes; i++) {
-    int64_t begin = g->start[i], end = g->start[i + 1], k = begin;
-    if (owner[i] >= 0 || end - begin > HUB) continue;
-    while (k < end && owner[g->columns[k]] < 0) k++;
-    if (k < end) continue;
-    owner[i] = (int32_t)count;
-    for (k = begin; k < end; k++) owner[g->columns[k]] = (int32_t)count;
-    count++;
-  }
-  for (int64_t i = 0; i < g->nodes; i++) {
-    int64_t k = g->start[i];
-    if (owner[i] >= 0) continue;
-    if (g->start[i + 1] - g->start[i] <= HUB)
-      while (k < g->start[i + 1] && owner[g->columns[k]] < 0) k++;
-    owner[i] = k < g->start[i + 1] && owner[g->columns[k]] >= 0 ? owner[g->columns[k]] : (int32_t)count++;
-  }
-  return count;
-}
-
-static ht_status coarsen(ht_context *ctx, const ht_node_graph *g, const int32_t *owner, int64_t count, ht_node_graph *coarse) {
-  int64_t *start = NULL, *first = NULL, entries = 0;
-  int32_t *member = NULL, *mark = NULL, *columns = NULL;
-  ht_status status;
-  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, count + 1, sizeof *start, &start), done);
-  HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, count + 2, sizeof *first, &first), done);
-  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, g->nodes, sizeof *member, &member), done);
-  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, count, sizeof *mark, &mark), done);
-  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, g->start[g->nodes], sizeof *columns, &columns), done);
-  for (int64_t i = 0; i < g->nodes; i++) first[owner[i] + 2]++;
-  for (int64_t c = 0; c < count; c++) first[c + 2] += first[c + 1];
-  for (int64_t i = 0; i < g->nodes; i++) member[first[owner[i] + 1]++] = (int32_t)i;
-  memset(mark, 255, (size_t)count * sizeof *mark);
-  for (int64_t c = 0; c < count; c++) {
-    start[c] = entries;
-    mark[c] = (int32_t)c;
-    for (int64_t m = first[c]; m < first[c + 1]; m++)
-      for (int64_t k = g->start[member[m]]; k < g->start[member[m] + 1]; k++) {
-        int32_t d = owner[g->columns[k]];
-        columns[entries] = d;
-        entries += mark[d] != c;
-        mark[d] = (int32_t)c;
-      }
-  }
-  start[count] = entries;
-  *coarse = (ht_node_graph){.block = 1, .nodes = count, .start = start, .columns = columns, .own_start = start, .own_columns = columns};
-  start = NULL;
-  columns = NULL;
-done:
-  ht_release(ctx, start);
-  ht_release(ctx, first);
-  ht_release(ctx, member);
-  ht_release(ctx, mark);
-  ht_release(ctx, columns);
-  return status;
-}
-
+enum { PIVOTS = 12, NODES_PER_PATCH = 48, PARALLEL_FROM = 20000 };
 /* ---- the coarsest graph: classical scaling of distances to pivots (Brandes and Pich 2007) ---- */
 
 static void find_distances(const ht_node_graph *g, int32_t root, int32_t *distance, int32_t *queue) {
@@ -164,42 +97,50 @@ done:
 
 /* ---- back to the finer graphs ---- */
 
-static void smooth(const ht_node_graph *g, const ht_point *from, ht_point *to) {
+/* A node goes to the mean of itself and its neighbours. owner: `from` are the points of the aggregates, or NULL. */
+static inline __attribute__((always_inline)) void move_to_mean(const ht_node_graph *g, int64_t i, const int32_t *owner,
+                                                               const ht_point *from, ht_point *to) {
+  int32_t self = owner ? owner[i] : (int32_t)i, count = 1;
+  const ht_point *p = from + (self < 0 ? HT_HUB_OF(self) : self);
+  float sum[HT_AXES] = {p->at[0], p->at[1], p->at[2]};
+  for (int64_t k = g->start[i]; self >= 0 && k < g->start[i + 1]; k++) {
+    int32_t other = owner ? owner[g->columns[k]] : g->columns[k];
+    if (other < 0) continue;
+    for (int a = 0; a < HT_AXES; a++) sum[a] += from[other].at[a];
+    count++;
+  }
+  for (int a = 0; a < HT_AXES; a++) to->at[a] = sum[a] / (float)count;
+}
+
+static void smooth(const ht_node_graph *g, const int32_t *owner, const ht_point *from, ht_point *to, int threads) {
+#pragma omp parallel for schedule(static) num_threads(threads) if (g->nodes > PARALLEL_FROM)
   for (int64_t i = 0; i < g->nodes; i++) {
-    int64_t begin = g->start[i], end = g->start[i + 1];
-    float sum[HT_AXES] = {from[i].at[0], from[i].at[1], from[i].at[2]};
-    if (end - begin > HUB) end = begin;
-    for (int64_t k = begin; k < end; k++) {
-      const ht_point *p = from + g->columns[k];
-      for (int a = 0; a < HT_AXES; a++) sum[a] += p->at[a];
-    }
-    float inverse = 1.0F / (float)(end - begin + 1);
-    for (int a = 0; a < HT_AXES; a++) to[i].at[a] = sum[a] * inverse;
+    if (owner)
+      move_to_mean(g, i, owner, from, to + i);
+    else
+      move_to_mean(g, i, NULL, from, to + i);
   }
 }
 
-static ht_status embed(ht_context *ctx, const ht_node_graph *g, int64_t enough, ht_point *points, int depth) {
+/* Coordinates from the coarser graph, which has far fewer nodes, as long as there are more than `enough`. */
+static ht_status embed(ht_context *ctx, const ht_node_graph *g, int64_t enough, ht_point *points) {
   ht_point *other = NULL;
   int32_t *owner = NULL;
   ht_node_graph coarse = {0};
+  int64_t count = g->nodes;
   ht_status status;
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, g->nodes, sizeof *other, &other), done);
-  int64_t count = g->nodes;
-  if (g->nodes > enough) {
-    HT_TRY_GOTO(ctx, status, ht_allocate(ctx, g->nodes, sizeof *owner, &owner), done);
-    count = aggregate(g, owner);
-  }
-  if (count < g->nodes * 3 / 4) {
-    HT_TRY_GOTO(ctx, status, coarsen(ctx, g, owner, count, &coarse), done);
-    HT_TRY_GOTO(ctx, status, embed(ctx, &coarse, enough, other, depth + 1), done);
-    for (int64_t i = 0; i < g->nodes; i++) memcpy(points[i].at, other[owner[i]].at, sizeof points[i].at);
-  } else
+  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, g->nodes, sizeof *owner, &owner), done);
+  if (g->nodes > enough) count = ht_patches_aggregate(g, owner);
+  if (count < g->nodes / 4 * 3) {
+    HT_TRY_GOTO(ctx, status, ht_patches_coarsen(ctx, g, owner, count, &coarse), done);
+    HT_TRY_GOTO(ctx, status, embed(ctx, &coarse, enough, points), done);
+    smooth(g, owner, points, other, ctx->threads);
+  } else {
     HT_TRY_GOTO(ctx, status, scale_distances(ctx, g, points), done);
-  int sweeps = depth ? PT("CS", 2) : PT("FS", 2);
-  for (int s = 0; s < sweeps; s++) {
-    smooth(g, points, other);
-    memcpy(points, other, (size_t)g->nodes * sizeof *points);
+    smooth(g, NULL, points, other, ctx->threads);
   }
+  smooth(g, NULL, other, points, ctx->threads);
 done:
   ht_release(ctx, other);
   ht_release(ctx, owner);
@@ -209,7 +150,7 @@ done:
 
 ht_status ht_embed_graph(ht_context *ctx, const ht_csr_view *a, int64_t patches, ht_point *points) {
   const ht_node_graph g = {.block = 1, .nodes = a->n, .start = a->row_start, .columns = a->columns};
-  HT_TRY(ctx, embed(ctx, &g, PT("EN", 64) * patches, points, 0));
+  HT_TRY(ctx, embed(ctx, &g, NODES_PER_PATCH * patches, points));
   for (int64_t i = 0; i < a->n; i++) points[i].row = (int32_t)i;
   return HT_OK;
 }

@@ -71,6 +71,34 @@ static int verify(const ht_csr_view *a, const grid *g) {
   return 1;
 }
 
+/* Whether the stencil is a star: what it reaches along one axis it does not reach along another. */
+static int is_star(const ht_csr_view *a, int64_t row, const grid *g) {
+  int64_t p[HT_AXES], q[HT_AXES];
+  locate(g, row, p);
+  for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; k++) {
+    float sum = 0;
+    locate(g, a->columns[k], q);
+    for (int axis = 0; axis < HT_AXES; axis++)
+      if (g->reach[axis]) sum += (float)llabs(p[axis] - q[axis]) / (float)g->reach[axis];
+    if (sum > 1.01F) return 0;
+  }
+  return 1;
+}
+
+/* A star steps over one plane oblique to the axes at a time, and such planes hold the fewest points: a diamond's halo is 0.71 of a
+ * square's, and in space 0.63 of a cube's. */
+static void turn(ht_point *point, int axes) {
+  float x = point->at[0], y = point->at[1], z = point->at[2];
+  if (axes == 2) {
+    point->at[0] = x + y;
+    point->at[1] = x - y;
+  } else {
+    point->at[0] = x + y + z;
+    point->at[1] = x + y - z;
+    point->at[2] = x - y + z;
+  }
+}
+
 int ht_find_grid(const ht_csr_view *a, ht_point *points) {
   grid g = {{0}, {0}};
   int64_t row = typical_row(a), at[HT_AXES] = {0};
@@ -79,9 +107,11 @@ int ht_find_grid(const ht_csr_view *a, ht_point *points) {
   if (g.side[0] == INT32_MAX || !verify(a, &g)) return 0;
   float unit[HT_AXES];
   for (int axis = 0; axis < HT_AXES; axis++) unit[axis] = 2.0F / (float)(g.reach[axis] + 1);
+  int star = is_star(a, row, &g), axes = g.reach[2] ? 3 : 2;
   for (int64_t i = 0; i < a->n; i++) {
     points[i].row = (int32_t)i;
     for (int axis = 0; axis < HT_AXES; axis++) points[i].at[axis] = (float)at[axis] * unit[axis];
+    if (star) turn(points + i, axes);
     for (int axis = 0; axis < HT_AXES && ++at[axis] == g.side[axis]; axis++) at[axis] = 0;
   }
   return 1;
