@@ -82,7 +82,7 @@ ht_status ht_order_patches(ht_context *ctx, const ht_csr_view *a, int64_t rows, 
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, a->n, sizeof(ht_point), &p.points), done);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, a->n, sizeof(ht_point), &p.scratch), done);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, patches, sizeof *next, &next), done);
-  if (!ht_find_grid(a, p.points)) HT_TRY_GOTO(ctx, status, ht_embed_graph(ctx, a, patches, p.points), done);
+  if (!ht_patches_find_grid(a, p.points)) HT_TRY_GOTO(ctx, status, ht_patches_embed(ctx, a, patches, p.points), done);
 #pragma omp parallel num_threads(ctx->threads) if (ctx->threads > 1 && a->n > PARALLEL_FROM)
 #pragma omp single
   bisect(&p, 0, a->n);

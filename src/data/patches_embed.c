@@ -148,7 +148,7 @@ done:
   return status;
 }
 
-ht_status ht_embed_graph(ht_context *ctx, const ht_csr_view *a, int64_t patches, ht_point *points) {
+ht_status ht_patches_embed(ht_context *ctx, const ht_csr_view *a, int64_t patches, ht_point *points) {
   const ht_node_graph g = {.block = 1, .nodes = a->n, .start = a->row_start, .columns = a->columns};
   HT_TRY(ctx, embed(ctx, &g, NODES_PER_PATCH * patches, points));
   for (int64_t i = 0; i < a->n; i++) points[i].row = (int32_t)i;

@@ -9,6 +9,7 @@ enum {
 
 typedef struct grid {
   int64_t side[HT_AXES];  /* rows along x, along y */
+  int64_t unknowns;       /* rows of one point */
   int64_t reach[HT_AXES]; /* how far the stencil goes */
 } grid;
 
@@ -50,11 +51,25 @@ static void find_sides(const ht_csr_view *a, int64_t row, grid *g) {
   }
 }
 
+/* Where the stencil reaches one point along x, its reach in rows tells how many unknowns a point has, if rows couple to whole points. */
+static void find_unknowns(const ht_csr_view *a, grid *g) {
+  int64_t step = a->n / SAMPLES + 1, unknowns = (g->reach[0] + 1) / 2;
+  g->unknowns = 1;
+  if (g->reach[0] % 2 == 0 || g->side[0] % unknowns) return;
+  for (int64_t i = 0; i < a->n; i += step) {
+    int64_t begin = a->row_start[i], end = a->row_start[i + 1];
+    if (begin < end && (a->columns[begin] % unknowns || (a->columns[end - 1] + 1) % unknowns)) return;
+  }
+  g->unknowns = unknowns;
+  g->reach[0] = 1;
+}
+
 static void locate(const grid *g, int64_t row, int64_t *at) {
   for (int axis = 0; axis < HT_AXES; axis++) {
     at[axis] = row % g->side[axis];
     row /= g->side[axis];
   }
+  at[0] /= g->unknowns;
 }
 
 /* Whether the rows of a sample touch only what lies within the stencil's reach. */
@@ -99,18 +114,20 @@ static void turn(ht_point *point, int axes) {
   }
 }
 
-int ht_find_grid(const ht_csr_view *a, ht_point *points) {
-  grid g = {{0}, {0}};
+int ht_patches_find_grid(const ht_csr_view *a, ht_point *points) {
+  grid g = {.unknowns = 1};
   int64_t row = typical_row(a), at[HT_AXES] = {0};
   if (a->row_start[row + 1] - a->row_start[row] > WIDEST) return 0;
   find_sides(a, row, &g);
-  if (g.side[0] == INT32_MAX || !verify(a, &g)) return 0;
+  find_unknowns(a, &g);
+  if (!verify(a, &g)) return 0;
   float unit[HT_AXES];
   for (int axis = 0; axis < HT_AXES; axis++) unit[axis] = 2.0F / (float)(g.reach[axis] + 1);
   int star = is_star(a, row, &g), axes = g.reach[2] ? 3 : 2;
   for (int64_t i = 0; i < a->n; i++) {
     points[i].row = (int32_t)i;
-    for (int axis = 0; axis < HT_AXES; axis++) points[i].at[axis] = (float)at[axis] * unit[axis];
+    points[i].at[0] = (float)(at[0] / g.unknowns) * unit[0];
+    for (int axis = 1; axis < HT_AXES; axis++) points[i].at[axis] = (float)at[axis] * unit[axis];
     if (star) turn(points + i, axes);
     for (int axis = 0; axis < HT_AXES && ++at[axis] == g.side[axis]; axis++) at[axis] = 0;
   }
