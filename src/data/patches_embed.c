@@ -3,9 +3,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { PIVOTS = 12, NODES_PER_PATCH = 48, PARALLEL_FROM = 20000 };
+enum { PIVOTS = 24, NODES_PER_PATCH = 48, PARALLEL_FROM = 20000 };
+static const double least_share = 1e-10; /* of the first axis: an axis of less is rounding */
+
 /* ---- the coarsest graph: classical scaling of distances to pivots (Brandes and Pich 2007) ---- */
 
+/* Breadth-first distances from `root`; the components after its own are joined on, farther out. queue: a place a node. */
 static void find_distances(const ht_node_graph *g, int32_t root, int32_t *distance, int32_t *queue) {
   int64_t head = 0, tail = 0, next = 0;
   memset(distance, 255, (size_t)g->nodes * sizeof *distance);
@@ -26,8 +29,9 @@ static void find_distances(const ht_node_graph *g, int32_t root, int32_t *distan
   }
 }
 
-/* Directions of the largest variances, by the power method. */
+/* Directions of the largest variances, by the power method, scaled so that coordinates along them are distances. */
 static void principal(double gram[PIVOTS][PIVOTS], double axis[HT_AXES][PIVOTS]) {
+  double largest = 0;
   for (int a = 0; a < HT_AXES; a++) {
     double *v = axis[a], w[PIVOTS], size = 0;
     for (int k = 0; k < PIVOTS; k++) v[k] = 1.0 / (1 + k + a);
@@ -43,11 +47,13 @@ static void principal(double gram[PIVOTS][PIVOTS], double axis[HT_AXES][PIVOTS])
     }
     for (int j = 0; j < PIVOTS; j++)
       for (int k = 0; k < PIVOTS; k++) gram[j][k] -= size * v[j] * v[k];
-    double scale = size > 0 ? 1 / sqrt(sqrt(size)) : 0;
+    if (a == 0) largest = size;
+    double scale = size > least_share * largest ? 1 / sqrt(sqrt(size)) : 0;
     for (int k = 0; k < PIVOTS; k++) v[k] *= scale;
   }
 }
 
+/* Pivots: each as far from the ones before as can be. */
 static ht_status scale_distances(ht_context *ctx, const ht_node_graph *g, ht_point *points) {
   int64_t n = g->nodes;
   int32_t *distance = NULL, *queue = NULL, *nearest = NULL;
@@ -63,6 +69,7 @@ static ht_status scale_distances(ht_context *ctx, const ht_node_graph *g, ht_poi
   double all = 0, column[PIVOTS] = {0};
   for (int k = 0; k < PIVOTS; k++) {
     find_distances(g, pivot, distance, queue);
+    nearest[pivot] = 0;
     for (int64_t i = 0; i < n; i++) {
       if (distance[i] < nearest[i]) nearest[i] = distance[i];
       if (nearest[i] > nearest[pivot]) pivot = (int32_t)i;
@@ -102,7 +109,8 @@ static inline __attribute__((always_inline)) void move_to_mean(const ht_node_gra
                                                                const ht_point *from, ht_point *to) {
   int32_t self = owner ? owner[i] : (int32_t)i, count = 1;
   const ht_point *p = from + (self < 0 ? HT_HUB_OF(self) : self);
-  float sum[HT_AXES] = {p->at[0], p->at[1], p->at[2]};
+  float sum[HT_AXES];
+  memcpy(sum, p->at, sizeof sum);
   for (int64_t k = g->start[i]; self >= 0 && k < g->start[i + 1]; k++) {
     int32_t other = owner ? owner[g->columns[k]] : g->columns[k];
     if (other < 0) continue;

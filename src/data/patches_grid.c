@@ -3,12 +3,13 @@
 #include <stdlib.h>
 
 enum {
-  WIDEST = 1024,  /* entries of a row that can be a stencil */
-  SAMPLES = 2048, /* rows on which the grid is verified */
+  WIDEST = 1024,     /* entries of a row that can be a stencil */
+  MOST_UNKNOWNS = 8, /* of one point */
+  SAMPLES = 2048,    /* rows on which the grid is verified */
 };
 
 typedef struct grid {
-  int64_t side[HT_AXES];  /* rows along x, along y */
+  int64_t side[HT_AXES];  /* points along x, along y */
   int64_t unknowns;       /* rows of one point */
   int64_t reach[HT_AXES]; /* how far the stencil goes */
 } grid;
@@ -18,22 +19,43 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The row of most entries among a few, the inside of the grid surely being there. */
+static int64_t total_offset(const ht_csr_view *a, int64_t row) {
+  int64_t sum = 0;
+  for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; k++) sum += llabs(a->columns[k] - row);
+  return sum;
+}
+
+/* The row of most entries among a few, the inside of the grid surely being there; of these the one with the nearest, so that no
+ * neighbour is beyond a periodic boundary. */
 static int64_t typical_row(const ht_csr_view *a) {
-  int64_t best = a->n / 2;
-  for (int64_t k = 1; k < 64; k++) {
-    int64_t i = a->n / 2 + (k % 2 ? k : -k) * (a->n / 160);
-    if (a->row_start[i + 1] - a->row_start[i] > a->row_start[best + 1] - a->row_start[best]) best = i;
+  int64_t best = a->n / 2, most = 0, least = INT64_MAX;
+  for (int64_t k = 0; k < 64; k++) {
+    int64_t i = a->n / 2 + (k % 2 ? k : -k) * (a->n / 160), entries = a->row_start[i + 1] - a->row_start[i];
+    if (entries < most || entries > WIDEST || (entries == most && total_offset(a, i) >= least)) continue;
+    best = i;
+    most = entries;
+    least = total_offset(a, i);
   }
   return best;
 }
 
-/* Offsets come in bundles: those up to the reach along an axis, then those around multiples of the side. Dividing by the side
- * leaves the offsets along the other axes. Offsets of both signs are taken together, so that bundles are centred on the multiples even
- * where each point has several unknowns. */
+/* Whether `unknowns` consecutive rows are always one point: rows begin and end with whole points. */
+static int has_unknowns(const ht_csr_view *a, int64_t unknowns) {
+  int64_t step = a->n / SAMPLES + 1;
+  if (a->n % unknowns) return 0;
+  for (int64_t i = 0; i < a->n; i += step) {
+    int64_t begin = a->row_start[i], end = a->row_start[i + 1];
+    if (begin < end && (a->columns[begin] % unknowns || (a->columns[end - 1] + 1) % unknowns)) return 0;
+  }
+  return 1;
+}
+
+/* Offsets come in bundles: those up to the reach along an axis, then those around multiples of the side. Dividing by the side leaves the
+ * offsets along the other axes. */
 static void find_sides(const ht_csr_view *a, int64_t row, grid *g) {
   int64_t offset[WIDEST], count = 0;
-  for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; k++) offset[count++] = llabs(a->columns[k] - row);
+  for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; k++)
+    offset[count++] = llabs(a->columns[k] / g->unknowns - row / g->unknowns);
   for (int axis = 0; axis < HT_AXES; axis++) {
     qsort(offset, (size_t)count, sizeof *offset, ascending);
     int64_t k = 0, reach = 0;
@@ -51,36 +73,29 @@ static void find_sides(const ht_csr_view *a, int64_t row, grid *g) {
   }
 }
 
-/* Where the stencil reaches one point along x, its reach in rows tells how many unknowns a point has, if rows couple to whole points. */
-static void find_unknowns(const ht_csr_view *a, grid *g) {
-  int64_t step = a->n / SAMPLES + 1, unknowns = (g->reach[0] + 1) / 2;
-  g->unknowns = 1;
-  if (g->reach[0] % 2 == 0 || g->side[0] % unknowns) return;
-  for (int64_t i = 0; i < a->n; i += step) {
-    int64_t begin = a->row_start[i], end = a->row_start[i + 1];
-    if (begin < end && (a->columns[begin] % unknowns || (a->columns[end - 1] + 1) % unknowns)) return;
-  }
-  g->unknowns = unknowns;
-  g->reach[0] = 1;
-}
-
 static void locate(const grid *g, int64_t row, int64_t *at) {
+  row /= g->unknowns;
   for (int axis = 0; axis < HT_AXES; axis++) {
     at[axis] = row % g->side[axis];
     row /= g->side[axis];
   }
-  at[0] /= g->unknowns;
 }
 
-/* Whether the rows of a sample touch only what lies within the stencil's reach. */
+/* Whether the rows of a sample touch only what lies within the stencil's reach, be it across a periodic boundary. */
 static int verify(const ht_csr_view *a, const grid *g) {
-  int64_t step = a->n / SAMPLES + 1, p[HT_AXES], q[HT_AXES];
+  int64_t step = a->n / SAMPLES + 1, p[HT_AXES], q[HT_AXES], points[HT_AXES], left = a->n / g->unknowns;
+  for (int axis = 0; axis < HT_AXES; axis++) {
+    points[axis] = left < g->side[axis] ? left : g->side[axis];
+    left = (left + g->side[axis] - 1) / g->side[axis];
+  }
   for (int64_t i = 0; i < a->n; i += step) {
     locate(g, i, p);
     for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) {
       locate(g, a->columns[k], q);
-      for (int axis = 0; axis < HT_AXES; axis++)
-        if (llabs(p[axis] - q[axis]) > g->reach[axis]) return 0;
+      for (int axis = 0; axis < HT_AXES; axis++) {
+        int64_t distance = llabs(p[axis] - q[axis]);
+        if (distance > g->reach[axis] && points[axis] - distance > g->reach[axis]) return 0;
+      }
     }
   }
   return 1;
@@ -118,17 +133,17 @@ int ht_patches_find_grid(const ht_csr_view *a, ht_point *points) {
   grid g = {.unknowns = 1};
   int64_t row = typical_row(a), at[HT_AXES] = {0};
   if (a->row_start[row + 1] - a->row_start[row] > WIDEST) return 0;
+  for (g.unknowns = MOST_UNKNOWNS; g.unknowns > 1 && !has_unknowns(a, g.unknowns);) g.unknowns--;
   find_sides(a, row, &g);
-  find_unknowns(a, &g);
   if (!verify(a, &g)) return 0;
   float unit[HT_AXES];
   for (int axis = 0; axis < HT_AXES; axis++) unit[axis] = 2.0F / (float)(g.reach[axis] + 1);
   int star = is_star(a, row, &g), axes = g.reach[2] ? 3 : 2;
   for (int64_t i = 0; i < a->n; i++) {
     points[i].row = (int32_t)i;
-    points[i].at[0] = (float)(at[0] / g.unknowns) * unit[0];
-    for (int axis = 1; axis < HT_AXES; axis++) points[i].at[axis] = (float)at[axis] * unit[axis];
+    for (int axis = 0; axis < HT_AXES; axis++) points[i].at[axis] = (float)at[axis] * unit[axis];
     if (star) turn(points + i, axes);
+    if ((i + 1) % g.unknowns) continue;
     for (int axis = 0; axis < HT_AXES && ++at[axis] == g.side[axis]; axis++) at[axis] = 0;
   }
   return 1;
