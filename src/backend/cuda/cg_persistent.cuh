@@ -395,7 +395,7 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
 } // namespace ht
 
 #define HT_PERSISTENT(rows, bits, level)                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(rows == 1 ? 640 : 512, 1)                                                                  \
-      ht_cg_persistent_##rows##_##bits(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int kept) {                                                  \
+  extern "C" __global__ void __launch_bounds__(rows == 1 ? 640 : 512, 1)                                                                   \
+      ht_cg_persistent_##rows##_##bits(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int kept) {  \
     ht::run_persistent<rows, level>(a, v, kept);                                                                                           \
   }

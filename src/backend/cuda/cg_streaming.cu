@@ -57,7 +57,8 @@ __device__ inline look look_at(double2 p, short2 e) {
 } // namespace
 
 // x += alpha p, r -= alpha s, p = M^-1 r + beta p; a warp takes a column block, a lane two rows.
-extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_update(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+    ht_cg_update(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride) {
   __shared__ double shared[WARPS];
   const ht_cuda_cg_scalars &c = *v.scalars;
   if (c.event != CONTINUE) return;
@@ -180,8 +181,8 @@ __device__ inline void finish_slice(const ht_cuda_cg_vectors &v, const ht_slice_
 }
 
 // The slices begin..end-1.
-__device__ inline void multiply_run(const ht_store_view &a, const ht_cuda_cg_vectors &v, stage *ring, int64_t begin, int64_t end, int lane, const uint8_t *levels,
-                                    int uniform, product_sums &sums) {
+__device__ inline void multiply_run(const ht_store_view &a, const ht_cuda_cg_vectors &v, stage *ring, int64_t begin, int64_t end, int lane,
+                                    const uint8_t *levels, int uniform, product_sums &sums) {
   if (begin >= end) return;
   ht_slice_info s = a.slice[begin];
   int64_t first = s.group;

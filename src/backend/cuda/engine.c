@@ -13,7 +13,8 @@ enum {
   PERSISTENT_SUMS = 2 * 8 * 160,
   STREAMING_SHARED = 8 * 3 * 2560,
   STATIC_SHARED = 4096,
-  NARROW_WARPS = 20 /* blocks of one row a thread: more registers, fewer threads */
+  NARROW_WARPS = 20,
+  WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
 };
 
 struct ht_engine {
@@ -99,13 +100,19 @@ static ht_status make_streaming(ht_engine *e) {
   return capture(e);
 }
 
+/* By level and by log2 of the rows a thread. */
 #define ROWS(bits)                                                                                                                         \
-  { HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits, HT_KERNEL_cg_persistent_8_##bits }
-static const ht_kernel persistent_kernels[HT_LEVELS][4] = {ROWS(16), ROWS(32), ROWS(64)};
+  {                                                                                                                                        \
+    HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits,                                  \
+        HT_KERNEL_cg_persistent_8_##bits, HT_KERNEL_cg_persistent_16_##bits                                                                \
+  }
+static const ht_kernel persistent_kernels[HT_LEVELS][5] = {ROWS(16), ROWS(32), ROWS(64)};
 #undef ROWS
 
 static ht_kernel persistent_kernel(const ht_engine *e, int level) {
-  return persistent_kernels[level][e->rows == 1 ? 0 : e->rows == 2 ? 1 : e->rows == 4 ? 2 : 3];
+  int rows_log2 = 0;
+  while (1 << rows_log2 < e->rows) rows_log2++;
+  return persistent_kernels[level][rows_log2];
 }
 
 static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cuda->shared_block_bytes - STATIC_SHARED); }
@@ -115,9 +122,10 @@ static ht_status make_persistent(ht_engine *e) {
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, PERSISTENT_SUMS * 8, &e->v.sums));
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, 64, &e->v.barrier));
   for (int k = 0; k < 2; k++) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, store->view.padded * 32, &e->v.exchange[k]));
-  int64_t slices = store->patch_slices_most, warps = slices < 32 ? slices : 32;
+  int64_t slices = store->patch_slices_most, most = slices > NARROW_WARPS ? WIDE_WARPS : NARROW_WARPS,
+          warps = slices < most ? slices : most;
   e->block = (unsigned)(32 * warps);
-  for (e->rows = slices > NARROW_WARPS ? 2 : 1; e->rows * warps < slices;) e->rows *= 2;
+  for (e->rows = 1; e->rows * warps < slices;) e->rows *= 2;
   for (int level = 0; level < HT_LEVELS; level++) { /* loads the kernels, too */
     int blocks;
     HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, persistent_kernel(e, level), e->block, persistent_shared(e), &blocks));

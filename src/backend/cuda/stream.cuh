@@ -1,5 +1,5 @@
-// A warp's run of slices, streamed: groups lie one behind the other in memory, whatever slices they belong to, and are copied into a ring in
-// shared memory some batches ahead of the one that is multiplied. So the loads need no registers and do not wait for each other.
+// A warp's run of slices, streamed: groups lie one behind the other in memory, whatever slices they belong to, and are copied into a ring
+// in shared memory some batches ahead of the one that is multiplied. So the loads need no registers and do not wait for each other.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include <stddef.h>
@@ -25,7 +25,10 @@ enum { KIND_FIXED_16, KIND_FIXED_32, KIND_FIXED_64, KIND_FLOAT_32, KIND_FLOAT_64
 
 __device__ inline uint32_t describe(const ht_group_info &g, int level) {
   int encoding = encoding_of(g);
-  uint32_t kind = encoding == HT_GROUP_FIXED ? level : encoding == HT_GROUP_RAW ? KIND_RAW : level == LEVEL_64 ? KIND_FLOAT_64 : KIND_FLOAT_32;
+  uint32_t kind = encoding == HT_GROUP_FIXED ? level
+                  : encoding == HT_GROUP_RAW ? KIND_RAW
+                  : level == LEVEL_64        ? KIND_FLOAT_64
+                                             : KIND_FLOAT_32;
   return (uint32_t)__double2hiint(scale_of(g, level)) | kind;
 }
 
@@ -33,7 +36,8 @@ __device__ inline bool reads_mid(uint32_t kind) { return kind != KIND_FIXED_16; 
 __device__ inline bool reads_tail(uint32_t kind) { return kind == KIND_FIXED_64 || kind >= KIND_FLOAT_64; }
 
 __device__ __noinline__ pair decode_rare(uint32_t kind, uint32_t head, uint32_t mid, uint2 tail) {
-  int encoding = kind == KIND_RAW ? HT_GROUP_RAW : HT_GROUP_FLOAT, first = join_first(encoding, head, mid), second = join_second(encoding, head, mid);
+  int encoding = kind == KIND_RAW ? HT_GROUP_RAW : HT_GROUP_FLOAT, first = join_first(encoding, head, mid),
+      second = join_second(encoding, head, mid);
   if (kind == KIND_FLOAT_32) return {(double)__int_as_float(first), (double)__int_as_float(second)};
   return {decode_64(encoding, first, tail.x), decode_64(encoding, second, tail.y)};
 }
