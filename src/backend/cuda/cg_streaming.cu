@@ -8,7 +8,7 @@ using namespace ht;
 
 namespace {
 
-enum { THREADS = 256, WARPS = THREADS / 32, SAMPLE = 32, PART_ROWS = 1 << 20 };
+enum { THREADS = 256, WARPS = THREADS / 32, SAMPLE = 32 };
 // What each block leaves in `sums`, an array of `stride` entries each.
 enum {
   S_RZ,
@@ -102,7 +102,7 @@ namespace {
 
 struct product_sums {
   double pap, rms, sms, error_16, error_32;
-  uint32_t groups, low; // that the lane saw: in all, and as in group_stream
+  groups_read read; // only where each group has its own level
 };
 
 // What a slice's rows lose at the lower levels, squared, in the caller's scale.
@@ -137,14 +137,14 @@ __device__ inline void conclude(const ht_store_view &a, const ht_cuda_cg_vectors
   __threadfence_system();
 }
 
-__device__ __noinline__ void finish(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, int update_blocks) {
+__device__ __noinline__ void finish(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, int update_blocks, int count) {
   __shared__ double total[S_COUNT];
   __threadfence();
   int lane = threadIdx.x & 31;
   for (int k = threadIdx.x / 32; k < S_COUNT; k += WARPS) {
     double sum = 0;
-    int count = k < S_PAP ? update_blocks : gridDim.x;
-    for (int i = lane; i < count; i += 32) sum += __ldcg(&v.sums[k * stride + i]);
+    int blocks = k >= count ? 0 : k < S_PAP ? update_blocks : gridDim.x;
+    for (int i = lane; i < blocks; i += 32) sum += __ldcg(&v.sums[k * stride + i]);
     sum = warp_sum(sum);
     if (lane == 0) total[k] = sum;
   }
@@ -180,59 +180,13 @@ __device__ inline void finish_slice(const ht_cuda_cg_vectors &v, const ht_slice_
   sums.sms = fma(sum * m, sum, sums.sms);
 }
 
-// The slices begin..end-1.
-__device__ inline void multiply_run(const ht_store_view &a, const ht_cuda_cg_vectors &v, stage *ring, int64_t begin, int64_t end, int lane,
-                                    const uint8_t *levels, int uniform, product_sums &sums) {
-  if (begin >= end) return;
-  ht_slice_info s = a.slice[begin];
-  int64_t first = s.group;
-  group_stream groups(a, ring, first, (int)(a.slice[end].group - first), lane, levels, uniform);
-  int g = 0;
-  for (int64_t slice = begin; slice < end; slice++) {
-    ht_slice_info next = a.slice[slice + 1];
-    row_data mine = load_row(a, v, s.row + (lane >> s.lanes_log2), levels, uniform); // arrives while the groups are multiplied
-    int last = g + s.groups;
-    double sum = 0;
-    while (g < last) {
-      if (g % RING_GROUPS == 0) groups.advance(g);
-      int stop = min(last, g / RING_GROUPS * RING_GROUPS + RING_GROUPS);
-      sum += groups.multiply(g, stop, v.p);
-      g = stop;
-    }
-    finish_slice(v, s, lane, mine, sum, sums);
-    s = next;
-  }
-  asm volatile("cp.async.wait_all;" ::: "memory");
-  __syncwarp(); // the ring may be used again
-  sums.groups += groups.total - lane < 0 ? 0 : (uint32_t)(groups.total - lane + HT_WARP - 1) / HT_WARP;
-  sums.low += groups.low;
-}
-
-// Warps go through the matrix side by side: all work within one part of it at a time, small enough that its part of p stays in L2. In each
-// part a warp has one run of slices.
-struct warp_share {
-  int64_t warp, warps, parts;
-  __device__ warp_share(const ht_store_view &a) {
-    warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
-    warps = (int64_t)gridDim.x * WARPS;
-    parts = max((int64_t)1, min(a.padded / PART_ROWS, a.slices / (4 * warps)));
-  }
-  __device__ int64_t begin(const ht_store_view &a, int64_t part) const {
-    int64_t first = a.slices * part / parts, last = a.slices * (part + 1) / parts;
-    return first + (last - first) * warp / warps;
-  }
-  __device__ int64_t end(const ht_store_view &a, int64_t part) const {
-    int64_t first = a.slices * part / parts, last = a.slices * (part + 1) / parts;
-    return first + (last - first) * (warp + 1) / warps;
-  }
-};
-
 // Every SAMPLE-th slice, from another start each time: errors at 16 and 32 bits. Apart from the rest, whose registers it would take.
-__device__ __noinline__ double2 measure_some(const ht_store_view &a, const ht_cuda_cg_vectors &v, int64_t begin, int64_t end) {
+__device__ __noinline__ double2 measure_some(const ht_store_view &a, const ht_cuda_cg_vectors &v) {
   int64_t start = v.scalars->iteration % SAMPLE;
   int lane = threadIdx.x & 31;
   double2 errors = {0, 0};
-  for (int64_t slice = (begin + SAMPLE - 1 - start) / SAMPLE * SAMPLE + start; slice < end; slice += SAMPLE) {
+  for (int64_t slice = ((int64_t)blockIdx.x * WARPS + threadIdx.x / 32) * SAMPLE + start; slice < a.slices;
+       slice += (int64_t)gridDim.x * WARPS * SAMPLE) {
     ht_slice_info s = a.slice[slice];
     double2 more = measure(a, s, lane, s.row + (lane >> s.lanes_log2), v.p);
     errors.x += more.x;
@@ -243,35 +197,40 @@ __device__ __noinline__ double2 measure_some(const ht_store_view &a, const ht_cu
 
 } // namespace
 
-// s = A p and the sums that need it; a warp takes a run of slices.
-extern "C" __global__ void __launch_bounds__(THREADS, 3)
-    ht_cg_multiply(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride, int update_blocks) {
-  extern __shared__ __align__(16) stage rings[];
+namespace {
+
+// s = A p and the sums that need it. Warps take slices in turn, so that all work within a small part of the matrix at a time, whose part of
+// p stays in cache.
+template <int MODE> __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, int update_blocks) {
   __shared__ double shared[WARPS];
   __shared__ bool last;
-  if (v.scalars->event != CONTINUE) return;
-  int lane = threadIdx.x & 31, uniform = v.scalars->uniform;
-  bool measured = v.scalars->iteration >= v.scalars->decide_at && v.scalars->decide_rule == DECIDE_BUDGET;
+  int lane = threadIdx.x & 31, uniform = MODE == BY_GROUP ? v.scalars->uniform : MODE;
+  const uint8_t *levels = MODE == BY_GROUP && uniform < 0 ? v.block_level : nullptr;
   product_sums sums = {};
-  warp_share share(a);
-  for (int64_t part = 0; part < share.parts; part++) {
-    int64_t begin = share.begin(a, part), end = share.end(a, part);
-    multiply_run(a, v, rings + threadIdx.x / 32 * RING_STAGES, begin, end, lane, uniform < 0 ? v.block_level : nullptr, uniform, sums);
-    if (!measured) continue;
-    double2 errors = measure_some(a, v, begin, end);
-    sums.error_16 += errors.x;
-    sums.error_32 += errors.y;
+  int64_t step = (int64_t)gridDim.x * WARPS, slice = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+  ht_slice_info next = a.slice[min(slice, a.slices)];
+  for (; slice < a.slices; slice += step) {
+    ht_slice_info s = next;
+    next = a.slice[min(slice + step, a.slices)];
+    double sum = stream_slice<MODE>(a, s, lane, levels, uniform, v.p, sums.read);
+    finish_slice(v, s, lane, load_row(a, v, s.row + (lane >> s.lanes_log2), levels, uniform), sum, sums);
   }
+  if (MODE == BY_GROUP && v.scalars->iteration >= v.scalars->decide_at && v.scalars->decide_rule == DECIDE_BUDGET) {
+    double2 errors = measure_some(a, v);
+    sums.error_16 = errors.x;
+    sums.error_32 = errors.y;
+  }
+  bool first = lane == 0; // groups are the warp's
   const double values[] = {sums.pap,
                            sums.rms,
                            sums.sms,
                            sums.error_16,
                            sums.error_32,
-                           (double)(sums.low >> 16),
-                           (double)(sums.low & 0xffffu),
-                           (double)(sums.groups - (sums.low >> 16) - (sums.low & 0xffffu))};
+                           first ? (double)sums.read.at_16 : 0,
+                           first ? (double)sums.read.at_32 : 0,
+                           first ? (double)sums.read.at_64 : 0};
 #pragma unroll
-  for (int k = 0; k < 8; k++) {
+  for (int k = 0; k < (MODE == BY_GROUP ? 8 : 3); k++) {
     double sum = block_sum(values[k], shared);
     if (threadIdx.x == 0) v.sums[(S_PAP + k) * stride + blockIdx.x] = sum;
   }
@@ -280,5 +239,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3)
     last = atomicAdd(&v.scalars->finished, 1u) == gridDim.x - 1;
   }
   __syncthreads();
-  if (last) finish(a, v, stride, update_blocks);
+  if (last) finish(a, v, stride, update_blocks, MODE == BY_GROUP ? S_COUNT : S_ERROR_16);
 }
+
+} // namespace
+
+// One for each level that all groups are read at, and one that looks at each group.
+#define HT_MULTIPLY(name, mode)                                                                                                            \
+  extern "C" __global__ void __launch_bounds__(THREADS, mode == LEVEL_16 || mode == LEVEL_32 ? 6 : 5)                                      \
+      name(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride, int update_blocks) {         \
+    if (v.scalars->event == CONTINUE) multiply<mode>(a, v, stride, update_blocks);                                                         \
+  }
+HT_MULTIPLY(ht_cg_multiply_16, LEVEL_16)
+HT_MULTIPLY(ht_cg_multiply_32, LEVEL_32)
+HT_MULTIPLY(ht_cg_multiply_64, LEVEL_64)
+HT_MULTIPLY(ht_cg_multiply_by_group, BY_GROUP)

@@ -6,6 +6,7 @@
 
 enum {
   MIXED = -1,
+  MODES = HT_LEVELS + 1,
   THREADS = 256,
   WARPS = THREADS / 32,
   REPLAYED = 8,
@@ -27,8 +28,8 @@ struct ht_engine {
   int uniform; /* level of all blocks, or MIXED */
   int highest; /* of any block */
   /* streaming */
-  int update_blocks, multiply_blocks, stride;
-  CUgraphExec graph;
+  int update_blocks, multiply_blocks[MODES], stride;
+  CUgraphExec graph[MODES]; /* made when it is first needed: all groups at a level, or each at its own */
   CUevent passed[2];
   /* persistent */
   unsigned block;
@@ -64,11 +65,14 @@ static ht_status make_inverse(ht_engine *e) {
   return status;
 }
 
+static const ht_kernel multiply_kernels[MODES] = {HT_KERNEL_cg_multiply_16, HT_KERNEL_cg_multiply_32, HT_KERNEL_cg_multiply_64,
+                                                  HT_KERNEL_cg_multiply_by_group};
+
 /* The update and the product, a few times over. */
-static ht_status capture(ht_engine *e) {
+static ht_status capture(ht_engine *e, int mode) {
   ht_store_view *a = &e->store->view;
   ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS},
-            multiply = {.grid = (unsigned)e->multiply_blocks, .block = THREADS, .shared_bytes = STREAMING_SHARED};
+            multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS};
   const ht_cuda_driver *driver = e->cuda->driver;
   CUgraph graph = NULL;
   HT_TRY(e->ctx, ht_cuda_synchronize(e->cuda));
@@ -76,12 +80,11 @@ static ht_status capture(ht_engine *e) {
   CUresult result = driver->cuStreamBeginCapture(e->cuda->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   for (int k = 0; result == CUDA_SUCCESS && k < REPLAYED; k++) {
     ht_cuda_launch(e->cuda, HT_KERNEL_cg_update, update, HT_ARGS(a, &e->v, &e->stride));
-    ht_cuda_launch(e->cuda, HT_KERNEL_cg_multiply, multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
+    ht_cuda_launch(e->cuda, multiply_kernels[mode], multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
   }
   if (result == CUDA_SUCCESS) result = driver->cuStreamEndCapture(e->cuda->stream, &graph);
-  if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&e->graph, graph, 0);
+  if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&e->graph[mode], graph, 0);
   if (graph) driver->cuGraphDestroy(graph);
-  for (int k = 0; result == CUDA_SUCCESS && k < 2; k++) result = driver->cuEventCreate(&e->passed[k], CU_EVENT_DISABLE_TIMING);
   ht_cuda_leave(e->cuda, entered);
   return ht_cuda_check(e->cuda, result, "making the graph of an iteration");
 }
@@ -90,14 +93,21 @@ static int smaller(int64_t a, int64_t b) { return (int)(a < b ? a : b); }
 
 static ht_status make_streaming(ht_engine *e) {
   const ht_store_view *a = &e->store->view;
-  int update, multiply;
-  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update, THREADS, 0, &update));
-  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_multiply, THREADS, STREAMING_SHARED, &multiply));
-  e->update_blocks = smaller(update, (a->blocks + WARPS - 1) / WARPS);
-  e->multiply_blocks = smaller(multiply, (a->slices + WARPS - 1) / WARPS);
-  e->stride = e->update_blocks > e->multiply_blocks ? e->update_blocks : e->multiply_blocks;
+  int blocks;
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update, THREADS, 0, &blocks));
+  e->stride = e->update_blocks = smaller(blocks, (a->blocks + WARPS - 1) / WARPS);
+  for (int mode = 0; mode < MODES; mode++) {
+    HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, multiply_kernels[mode], THREADS, 0, &blocks));
+    e->multiply_blocks[mode] = smaller(blocks, (a->slices + WARPS - 1) / WARPS);
+    if (e->multiply_blocks[mode] > e->stride) e->stride = e->multiply_blocks[mode];
+  }
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, SUMS * (int64_t)e->stride * 8, &e->v.sums));
-  return capture(e);
+  int entered = ht_cuda_enter(e->cuda);
+  CUresult result = CUDA_SUCCESS;
+  for (int k = 0; result == CUDA_SUCCESS && k < 2; k++) result = e->cuda->driver->cuEventCreate(&e->passed[k], CU_EVENT_DISABLE_TIMING);
+  ht_cuda_leave(e->cuda, entered);
+  HT_TRY(e->ctx, ht_cuda_check(e->cuda, result, "creating an event"));
+  return capture(e, HT_LEVEL_64);
 }
 
 /* By level and by log2 of the rows a thread. */
@@ -167,7 +177,8 @@ void ht_cuda_engine_release(ht_engine *e) {
   const void *device[] = {v->x,       v->r,      v->p,     v->s,    v->inverse_diagonal, v->block_level, v->block_norm2, v->block_max,
                           v->history, v->alphas, v->betas, v->sums, v->scalars,          v->exchange[0], v->exchange[1], v->barrier};
   int entered = ht_cuda_enter(e->cuda);
-  if (e->graph) e->cuda->driver->cuGraphExecDestroy(e->graph);
+  for (int mode = 0; mode < MODES; mode++)
+    if (e->graph[mode]) e->cuda->driver->cuGraphExecDestroy(e->graph[mode]);
   for (int k = 0; k < 2; k++)
     if (e->passed[k]) e->cuda->driver->cuEventDestroy(e->passed[k]);
   ht_cuda_leave(e->cuda, entered);
@@ -231,14 +242,23 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
                                     .calibration_32 = widest};
 }
 
+/* All groups at one level, unless the policy or the groups' exactness tell them apart. */
+static int mode_of(const ht_engine *e) {
+  int level = e->staged->uniform;
+  if (level == MIXED || (level == HT_LEVEL_64 && e->store->exact_groups)) return MODES - 1;
+  return level == HT_LEVEL_32 && e->store->info.share_exact_16 > 0 && e->store->exact_groups ? MODES - 1 : level;
+}
+
 static ht_status run_streaming(ht_engine *e) {
   const ht_cuda_driver *driver = e->cuda->driver;
   volatile int32_t *event = &e->v.told->event;
   CUresult result = CUDA_SUCCESS;
+  int mode = mode_of(e);
+  if (!e->graph[mode]) HT_TRY(e->ctx, capture(e, mode));
   int entered = ht_cuda_enter(e->cuda);
   /* One replay ahead of the one that is waited for; after an event its kernels end at once. */
   for (int k = 0; result == CUDA_SUCCESS && *event == HT_CG_CONTINUE; k++) {
-    result = driver->cuGraphLaunch(e->graph, e->cuda->stream);
+    result = driver->cuGraphLaunch(e->graph[mode], e->cuda->stream);
     if (result == CUDA_SUCCESS) result = driver->cuEventRecord(e->passed[k & 1], e->cuda->stream);
     if (result == CUDA_SUCCESS && k > 0) result = driver->cuEventSynchronize(e->passed[~k & 1]);
   }
