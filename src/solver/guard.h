@@ -29,19 +29,19 @@ typedef struct ht_guard {
   /* of the running solve */
   const double *b;
   double *x;
-  int shift; /* b and x are those of the caller times this power of two */
-  double goal, norm_b, started;
-  ht_level floor;      /* lowest level allowed: raised when a level fails */
-  double reference;    /* ||r|| at the last replacement or start */
-  double drop;         /* replace when ||r|| falls below drop * reference; 0: never */
-  double best_norm;    /* true residual of `best`, or infinity */
-  double certified;    /* true residual of the last certificate */
-  double claimed;      /* true residual at the last failed claim in FP64 */
-  int futile;          /* failed claims in FP64 that gained nothing */
-  int64_t improved_at; /* iteration of the last clear fall of ||r|| */
-  double lowest;       /* ||r|| then */
-  int64_t next_pause;  /* every iteration where there is a progress callback */
-  int64_t next_check;  /* of level and progress, which cost more: every check_every */
+  int shift;                            /* b and x are those of the caller times this power of two */
+  double goal, norm_b, size_x, started; /* size_x: ||x0||_inf */
+  ht_level floor;                       /* lowest level allowed: raised when a level fails */
+  double reference;                     /* ||r|| at the last replacement or start */
+  double drop;                          /* replace when ||r|| falls below drop * reference; 0: never */
+  double best_norm;                     /* true residual of `best`, or infinity */
+  double certified;                     /* true residual of the last certificate */
+  double claimed;                       /* true residual at the last failed claim in FP64 */
+  int futile;                           /* failed claims in FP64 that gained nothing */
+  int64_t improved_at;                  /* iteration of the last clear fall of ||r|| */
+  double lowest;                        /* ||r|| then */
+  int64_t next_pause;                   /* every iteration where there is a progress callback */
+  int64_t next_check;                   /* of level and progress, which cost more: every check_every */
   int64_t check_every;
   int64_t interval; /* iterations to the policy's next look: policy_interval, longer while nothing changes */
   int64_t next_look;

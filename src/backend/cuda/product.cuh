@@ -4,7 +4,7 @@
 
 namespace ht {
 
-enum { STREAM_BATCH = 4, PATCH_BATCH = 2 }; // groups whose loads are in flight together
+enum { STREAM_BATCH = 4, PATCH_BATCH = 4 }; // groups whose loads are in flight together
 
 // Streams are read once an iteration: they need no place in L1.
 __device__ inline uint32_t stream(const uint32_t *from) {
@@ -39,9 +39,20 @@ __device__ inline uint32_t pack(const ht_group_info &g, int level) {
   return (uint32_t)level | (uint32_t)encoding_of(g) << 8 | (uint32_t)g.exponent << 16;
 }
 
+// Numbers of groups, for the bytes; an array with a changing index would not stay in registers.
 struct groups_read {
-  int level[3];
-}; // numbers of groups, for the bytes
+  int at_16, at_32, at_64;
+  __device__ void count(int level) {
+    at_16 += level == LEVEL_16;
+    at_32 += level == LEVEL_32;
+    at_64 += level == LEVEL_64;
+  }
+  __device__ void add(const groups_read &other) {
+    at_16 += other.at_16;
+    at_32 += other.at_32;
+    at_64 += other.at_64;
+  }
+};
 
 // A group as it is loaded; which parts depends on its level, which is the same for the whole warp.
 struct loaded {
@@ -109,7 +120,7 @@ __device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_i
       int level = level_of(mine, block_level ? asked_of(mine, block_level, a.blocks) : asked);
       base = mine.base;
       packed = pack(mine, level);
-      if (read) read->level[level]++;
+      if (read) read->count(level);
     }
     sum += multiply_groups<STREAM_BATCH>(a, s.group + first, count, lane, base, packed, p);
   }
