@@ -180,7 +180,6 @@ __device__ inline row_data load_row(const ht_store_view &a, const ht_cuda_cg_vec
 
 __device__ inline void finish_slice(const ht_cuda_cg_vectors &v, const ht_slice_info &s, int lane, const row_data &q, double sum,
                                     product_sums &sums) {
-  for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
   if (lane & (1 << s.lanes_log2) - 1) return;
   double w = scale_squared(q.e), m = v.inverse_diagonal ? (double)q.m : w;
   sum = fma(q.d, q.p, sum);
