@@ -36,7 +36,7 @@ struct shared_vector {
   __device__ double operator()(int, uint32_t index) const { return at[index]; }
 };
 
-// Keep a group in shared memory. At 16 bits the blocks keep FIXED groups alone (`kept` ends before the first other one).
+// Keep a group in shared memory: at 16 bits only FIXED ones, at 32 bits FLOAT ones too; the kept ones end before the first other one.
 template <int LEVEL> __device__ inline void keep(const ht_store_view &a, const cache<LEVEL> &c, int64_t first, int j, int lane) {
   ht_group_info info = a.info[first + j];
   loaded v;
@@ -281,9 +281,9 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
   int groups = (int)(a.slice[first_slice + slices].group - first_group);
   bool jacobi = v.inverse_diagonal;
   cache<LEVEL> c(memory, (int)a.patch_rows + halo, min(kept, groups));
-  if (LEVEL == LEVEL_16) // of the kept groups only those before the first that is not FIXED
+  if (LEVEL < LEVEL_64) // what is kept has one width
     for (int k = 0; k < slices; k++)
-      if (a.slice[first_slice + k].floats) {
+      if (a.slice[first_slice + k].encoding > (LEVEL == LEVEL_16 ? HT_GROUP_FIXED : HT_GROUP_FLOAT)) {
         c.groups = min(c.groups, (int)(a.slice[first_slice + k].group - first_group));
         break;
       }

@@ -297,6 +297,10 @@ static ht_status fetch(ht_engine *e, ht_cg_state *s, int64_t first) {
     HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, (end - first) * 8, e->v.betas + first, s->betas + first));
   }
   if (told->event == HT_CG_DECIDE && s->block_norm2) {
+    ht_store_view *a = &e->store->view;
+    ht_launch look = {.grid = (unsigned)smaller((blocks + WARPS - 1) / WARPS, 4096), .block = THREADS};
+    if (e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT)
+      HT_TRY(e->ctx, ht_cuda_launch(e->cuda, HT_KERNEL_cg_look, look, HT_ARGS(a, &e->v)));
     HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, blocks * 8, e->v.block_norm2, s->block_norm2));
     HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, blocks * 8, e->v.block_max, s->block_max));
   }

@@ -178,8 +178,8 @@ __device__ inline int choose_encoding(const entry taken[2], int e) {
 struct learned {
   double error_16, error_32, delta; // of the lane's row: squares, and the sum that delta16 undoes
   int exact_16, exact_32;           // of the lane's entries
-  int read[3];                      // groups whose lowest level is this
-  int floats;
+  int read[3];                      // of the slice's groups, what is read when this level is asked for, in units of the 16-bit level
+  int encoding;                     // the highest
 };
 
 __device__ inline int exact_level(const segments s[2]) {
@@ -220,18 +220,18 @@ __device__ inline void fill_group(const ht_store_view &a, const walker &w, int64
   }
   if (!exactness_flags) exact = LEVEL_64;
   write_group(a, group, lane, base, taken, s);
-  l.floats |= encoding != HT_GROUP_FIXED;
+  l.encoding = max(l.encoding, encoding);
   if (lane) return;
   int span = last / 64 - base / 64 + 1;
   ht_group_info info = {base, (uint8_t)(encoding == HT_GROUP_FIXED ? e + HT_EXPONENT_BIAS : 0), (uint8_t)(encoding | exact << 4),
                         (uint16_t)min(span, 65535)};
   a.info[group] = info;
-  l.read[level_of(info, LEVEL_16)]++;
+  for (int asked = LEVEL_16; asked <= LEVEL_64; asked++) l.read[asked] += 1 << level_of(info, asked);
 }
 
 // The diagonal of the lane's row and the row's errors. `exact`: whether FP32 holds it.
 __device__ inline bool finish_row(const ht_store_view &a, int64_t row, const double *diagonal, const learned &l) {
-  double d = diagonal[row], delta = l.delta;
+  double d = diagonal[row], delta = fabs(l.delta) <= 1 ? l.delta : 0; // where scales differ widely it would drown the diagonal
   float narrow = (float)d;
   a.diagonal[row] = narrow;
   a.diagonal_tail[row] = (int32_t)(__double_as_longlong(d) - __double_as_longlong((double)narrow));
@@ -244,7 +244,8 @@ __device__ inline bool finish_row(const ht_store_view &a, int64_t row, const dou
 
 } // namespace
 
-// counts: entries exact in 16 and in at most 32 bits; groups whose lowest level is 16, 32, 64 bits. slice_floats: as ht_slice_info.floats.
+// counts: entries exact in 16 and in at most 32 bits; what the groups read when 16, 32, 64 bits are asked for, in units of the 16-bit
+// level.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
     ht_store_fill(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, const double *diagonal,
                   int exactness_flags, ht_slice_info *slices, unsigned long long *counts) {
@@ -271,7 +272,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
       l.exact_16 += exact;
       l.exact_32 += exact;
     }
-    if (lane == 0) slices[slice].floats = (uint8_t)l.floats;
+    if (lane == 0) slices[slice].encoding = (uint8_t)l.encoding;
     atomicAdd(&sums[0], (unsigned)l.exact_16);
     atomicAdd(&sums[1], (unsigned)l.exact_32);
     for (int k = 0; k < 3 && lane == 0; k++) atomicAdd(&sums[2 + k], (unsigned)l.read[k]);

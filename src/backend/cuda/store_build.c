@@ -264,13 +264,9 @@ static ht_status tell(ht_store *store, const ht_csr_view *a) {
   info->share_exact_32 = (double)counts[1] / (double)a->nnz;
   store->exact_groups = store->exactness_flags && counts[1] > 0;
   double rest = (double)v->groups * (HT_WARP * 4 + 8) + (double)v->slices * 16, rows = (double)v->padded;
-  double at_least[HT_LEVELS] = {(double)counts[2], (double)counts[3], (double)counts[4]}; /* groups by their lowest level */
-  const double width[HT_LEVELS] = {HT_WARP * 4, HT_WARP * 8, HT_WARP * 16}, diagonal[HT_LEVELS] = {4, 4, 8};
-  for (int level = 0; level < HT_LEVELS; level++) {
-    double values = 0;
-    for (int least = 0; least < HT_LEVELS; least++) values += at_least[least] * width[least > level ? least : level];
-    info->bytes_level[level] = values + rest + rows * diagonal[level];
-  }
+  const double diagonal[HT_LEVELS] = {4, 4, 8};
+  for (int level = 0; level < HT_LEVELS; level++)
+    info->bytes_level[level] = (double)counts[2 + level] * HT_WARP * 4 + rest + rows * diagonal[level];
   info->engine = store->plan.engine == HT_STORE_ENGINE_PERSISTENT ? "persistent" : "streaming";
   return HT_OK;
 }

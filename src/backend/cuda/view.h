@@ -37,7 +37,7 @@ typedef struct ht_slice_info {
   int32_t row;   /* first */
   uint16_t groups;
   uint8_t lanes_log2;
-  uint8_t floats; /* whether a group is not FIXED */
+  uint8_t encoding; /* the highest HT_GROUP_... of its groups */
 } ht_slice_info;
 
 typedef struct ht_store_view {
