@@ -197,8 +197,14 @@ static ht_matrix remote_matrix(ht_context *ctx, const ht_csr_view *a) {
                      .values = (double *)(uintptr_t)a->values};
 }
 
+static void remote_store_plan(ht_context *ctx, int64_t n, int64_t nnz, int64_t longest_row, ht_store_engine asked, ht_store_plan *plan) {
+  (void)ctx, (void)n, (void)nnz, (void)longest_row;
+  *plan = (ht_store_plan){.engine = asked == HT_STORE_ENGINE_AUTO ? HT_STORE_ENGINE_PERSISTENT : asked};
+}
+
+/* The order that it is given counts for nothing here: the rows stay as they are. */
 static ht_status remote_store_create(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, ht_store **store) {
-  const ht_operator_options o = {.exactness_flags = options->exactness_flags, .ordering = options->ordering};
+  const ht_operator_options o = {.exactness_flags = options->exactness_flags, .ordering = HT_ORDERING_NATURAL};
   ht_matrix matrix = remote_matrix(ctx, a);
   ht_store *made = calloc(1, sizeof *made);
   *store = NULL;
@@ -228,8 +234,7 @@ static void remote_store_info(const ht_store *store, ht_store_info *info) {
     info->share_exact_32 += tile->exact <= HT_LEVEL_32 ? (double)tile->nonzeros / (double)store->op->nnz : 0;
   }
   for (int64_t b = 0; b < a->blocks; b++) info->error_16 = fmaxf(info->error_16, a->column_error[HT_LEVEL_16][b]);
-  info->ordering = store->op->ordering;
-  info->engine = store->options.engine == HT_STORE_ENGINE_STREAMING ? "streaming" : "persistent";
+  info->engine = store->options.plan.engine == HT_STORE_ENGINE_STREAMING ? "streaming" : "persistent";
 }
 
 static void remote_store_multiply(ht_store *store, const uint8_t *block_level, const double *x, double *y) {
@@ -348,12 +353,12 @@ static void remote_engine_release(ht_engine *engine) {
     .upload = remote_upload, .download = remote_download, .reaches = remote_reaches, .isa = remote_isa, .cache_bytes = remote_cache,       \
     .csr_multiply = remote_csr_multiply, .csr_residual = remote_csr_residual, .tilecsc_multiply = remote_tilecsc_multiply,                 \
     .dot = remote_dot, .axpy = remote_axpy, .xpby = remote_xpby, .scale_by = remote_scale_by, .copy = remote_copy, .shift = remote_shift,  \
-    .norm_inf = remote_norm_inf, .store_create = remote_store_create, .store_set_values = remote_store_set_values,                         \
-    .store_info = remote_store_info, .store_multiply = remote_store_multiply, .store_release = remote_store_release,                       \
-    .engine_create = remote_engine_create, .engine_run = remote_engine_run, .engine_set_levels = remote_set_levels,                        \
-    .engine_set_iterate = remote_set_iterate, .engine_get_iterate = remote_get_iterate, .engine_set_residual = remote_set_residual,        \
-    .engine_get_residual = remote_get_residual, .engine_direction_square = remote_direction_square,                                        \
-    .engine_release = remote_engine_release                                                                                                \
+    .norm_inf = remote_norm_inf, .store_plan = remote_store_plan, .store_create = remote_store_create,                                     \
+    .store_set_values = remote_store_set_values, .store_info = remote_store_info, .store_multiply = remote_store_multiply,                 \
+    .store_release = remote_store_release, .engine_create = remote_engine_create, .engine_run = remote_engine_run,                         \
+    .engine_set_levels = remote_set_levels, .engine_set_iterate = remote_set_iterate, .engine_get_iterate = remote_get_iterate,            \
+    .engine_set_residual = remote_set_residual, .engine_get_residual = remote_get_residual,                                                \
+    .engine_direction_square = remote_direction_square, .engine_release = remote_engine_release                                            \
   }
 
 static const ht_backend remote_backend = REMOTE_TABLE("remote"), remote_cuda = REMOTE_TABLE("cuda");
