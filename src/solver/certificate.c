@@ -45,7 +45,7 @@ void ht_certifier_release(ht_certifier *c) {
   if (!c->backend) return;
   ht_placed_csr_release(c->ctx, c->backend, &c->own);
   c->backend->memory_release(c->ctx, c->work);
-  *c = (ht_certifier){NULL};
+  *c = (ht_certifier){.ctx = NULL};
 }
 
 ht_status ht_certify(ht_certifier *c, const double *x, const double *b, double *r, int count, ht_reduction *more, double *norm) {

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Iterations between two looks at level and progress. An engine that stops for them waits for the host: it is asked less often. */
+/* Iterations between two looks at level and progress. An engine on a device waits for the host while it looks: it is asked less often,
+ * but where a low level is on trial. */
 enum { CHECK_EVERY = 64, ENGINE_CHECK_EVERY = 512, ENGINE_FIRST_PAUSE = 256 };
 
 /* The loop aims slightly below the goal, because the true residual it is judged by differs in the last digits. */
@@ -47,7 +48,7 @@ static void begin(ht_guard *g, double norm) {
   g->claimed = INFINITY;
   g->futile = 0;
   g->improved_at = 0;
-  g->check_every = g->loop->decides ? ENGINE_CHECK_EVERY : CHECK_EVERY;
+  g->check_every = g->loop->decides && !g->policy.fallback ? ENGINE_CHECK_EVERY : CHECK_EVERY;
   g->next_check = g->check_every;
   g->next_pause = g->progress ? 0 : g->loop->decides ? ENGINE_FIRST_PAUSE : 1;
   g->segment_end = -1;
@@ -85,18 +86,19 @@ static ht_status keep_best(ht_guard *g, double *norm) {
   return ht_certify(&g->certifier, g->x, g->b, g->residual, 0, NULL, norm);
 }
 
-/* Entries of b and x0 must be finite, in the scale of the solve too; the outcome says which is not. */
-static ht_status find_non_finite(ht_guard *g, const double *vector, double norm_inf, int shift, const char *name, int *found) {
+/* Entries of b and x0 must be finite, in the scale of the solve too; the outcome says which is not. size: the
+ * vector's largest entry. */
+static ht_status find_non_finite(ht_guard *g, const double *vector, double size, const char *name, int *found) {
   const double *v;
   int64_t n = g->loop->op->n;
-  *found = !isfinite(ldexp(norm_inf, shift));
-  if (!*found) return HT_OK;
+  *found = 0;
+  if (isfinite(ldexp(size, g->shift))) return HT_OK;
   HT_TRY(g->ctx, ht_guard_look(g, vector, &v));
-  for (int64_t i = 0; i < n; i++) {
-    if (isfinite(ldexp(v[i], shift))) continue;
-    snprintf(g->detail, HT_REPORT_TEXT, "entry %lld of %s, counted from 1, is %g%s", (long long)i + 1, name, v[i],
-             isfinite(v[i]) ? ", too large beside b" : "");
-    break;
+  for (int64_t i = 0; i < n && !*found; i++) {
+    *found = !isfinite(ldexp(v[i], g->shift));
+    if (*found)
+      snprintf(g->detail, HT_REPORT_TEXT, "entry %lld of %s, counted from 1, is %g%s", (long long)i + 1, name, v[i],
+               isfinite(v[i]) ? ", too large beside b" : "");
   }
   return HT_OK;
 }
@@ -257,9 +259,9 @@ static ht_status solve_placed(ht_guard *g, ht_report *report) {
     g->loop->state.iteration = -1; /* no history */
     return HT_OK;
   }
-  HT_TRY(g->ctx, find_non_finite(g, g->b, g->b_norm_inf, 0, "b", &bad));
+  HT_TRY(g->ctx, find_non_finite(g, g->b, g->b_norm_inf, "b", &bad));
   g->shift = bad || g->norm_b == 0 ? 0 : choose_shift(g);
-  if (!bad) HT_TRY(g->ctx, find_non_finite(g, g->x, g->x0_norm_inf, g->shift, "x0", &bad));
+  if (!bad) HT_TRY(g->ctx, find_non_finite(g, g->x, g->x0_norm_inf, "x0", &bad));
   if (bad) {
     report->outcome = HT_NON_FINITE;
     g->loop->state.iteration = -1;

@@ -193,7 +193,7 @@ static void plan_pause(ht_guard *g, double elapsed) {
   int64_t iteration = g->loop->state.iteration, next = 1;
   if (!g->progress && iteration > 0) {
     double fit = POLL_EVERY_S * (double)iteration / elapsed;
-    next = fit < 1 ? 1 : fit > g->check_every ? g->check_every : (int64_t)fit;
+    next = fit < 1 ? 1 : fit > (double)g->check_every ? g->check_every : (int64_t)fit;
   }
   g->next_pause = iteration + next < g->next_check ? iteration + next : g->next_check;
 }

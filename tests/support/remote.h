@@ -216,12 +216,12 @@ static ht_matrix remote_matrix(ht_context *ctx, const ht_csr_view *a) {
 
 static void remote_store_plan(ht_context *ctx, int64_t n, int64_t nnz, int64_t longest_row, ht_store_engine asked, ht_store_plan *plan) {
   (void)ctx, (void)n, (void)nnz, (void)longest_row;
-  *plan = (ht_store_plan){.engine = asked == HT_STORE_ENGINE_AUTO ? HT_STORE_ENGINE_PERSISTENT : asked};
+  int streaming = asked == HT_STORE_ENGINE_STREAMING;
+  *plan = (ht_store_plan){streaming ? HT_STORE_ENGINE_STREAMING : HT_STORE_ENGINE_PERSISTENT, streaming ? 0 : HT_COLUMN_BLOCK};
 }
 
-/* The order that it is given counts for nothing here: the rows stay as they are. */
 static ht_status remote_store_create(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, ht_store **store) {
-  const ht_operator_options o = {.exactness_flags = options->exactness_flags, .ordering = HT_ORDERING_NATURAL};
+  const ht_operator_options o = {.exactness_flags = options->exactness_flags, .ordering = HT_ORDERING_NATURAL}; /* its own */
   ht_matrix matrix = remote_matrix(ctx, a);
   ht_store *made = calloc(1, sizeof *made);
   *store = NULL;

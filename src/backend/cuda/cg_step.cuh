@@ -9,6 +9,16 @@ enum event { CONTINUE, REACHED, LIMIT, DECIDE, CURVATURE, NONFINITE, DROPPED, GR
 enum decide_rule { DECIDE_HOST, DECIDE_RULE, DECIDE_BUDGET };                                // ht_decide_rule
 enum sums { RZ, RR, PAP, RMS, SMS };
 
+// alpha, and beta from the rz that is predicted for the next residual; the two divisions do not wait for each other.
+struct step_lengths {
+  double alpha, beta, predicted;
+};
+
+__device__ inline step_lengths lengths_of(const double *sum) {
+  double alpha = sum[RZ] / sum[PAP], inverse = 1 / sum[RZ], predicted = fma(alpha, fma(alpha, sum[SMS], -2 * sum[RMS]), sum[RZ]);
+  return {alpha, predicted > 0 ? predicted * inverse : 0, predicted};
+}
+
 // Step lengths from the sums, and what happened. rz of the next residual is predicted for beta, and recomputed in the next sweep.
 __device__ inline int step(ht_cuda_cg_scalars &s, const double *sum) {
   double rz = sum[RZ], rr = sum[RR], pap = sum[PAP];
@@ -19,7 +29,7 @@ __device__ inline int step(ht_cuda_cg_scalars &s, const double *sum) {
   if (s.norm_r <= s.goal) return REACHED;
   if (!isfinite(pap)) return NONFINITE;
   if (pap <= 0) return CURVATURE;
-  double alpha = rz / pap, predicted = rz - 2 * alpha * sum[RMS] + alpha * alpha * sum[SMS], beta = predicted > 0 ? predicted / rz : 0;
+  double alpha = lengths_of(sum).alpha, beta = lengths_of(sum).beta;
   s.alpha = alpha;
   s.beta = beta;
   if (!isfinite(alpha) || !isfinite(beta)) return NONFINITE;

@@ -6,13 +6,16 @@
 
 enum {
   MIXED = -1,
+  MODES = HT_LEVELS + 1,
   THREADS = 256,
   WARPS = THREADS / 32,
   REPLAYED = 8,
   SUMS = 16,
   PERSISTENT_SUMS = 2 * 8 * 160,
   STREAMING_SHARED = 8 * 3 * 2560,
-  STATIC_SHARED = 4096
+  STATIC_SHARED = 4096,
+  NARROW_WARPS = 20,
+  WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
 };
 
 struct ht_engine {
@@ -25,8 +28,8 @@ struct ht_engine {
   int uniform; /* level of all blocks, or MIXED */
   int highest; /* of any block */
   /* streaming */
-  int update_blocks, multiply_blocks, stride;
-  CUgraphExec graph;
+  int update_blocks, multiply_blocks[MODES], stride;
+  CUgraphExec graph[MODES]; /* made when it is first needed: all groups at a level, or each at its own */
   CUevent passed[2];
   /* persistent */
   unsigned block;
@@ -63,11 +66,14 @@ static ht_status make_inverse(ht_engine *e) {
   return status;
 }
 
+static const ht_kernel multiply_kernels[MODES] = {HT_KERNEL_cg_multiply_16, HT_KERNEL_cg_multiply_32, HT_KERNEL_cg_multiply_64,
+                                                  HT_KERNEL_cg_multiply_by_group};
+
 /* The update and the product, a few times over. */
-static ht_status capture(ht_engine *e) {
+static ht_status capture(ht_engine *e, int mode) {
   ht_store_view *a = &e->store->view;
   ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS},
-            multiply = {.grid = (unsigned)e->multiply_blocks, .block = THREADS, .shared_bytes = STREAMING_SHARED};
+            multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS};
   const ht_cuda_driver *driver = e->cuda->driver;
   CUgraph graph = NULL;
   HT_TRY(e->ctx, ht_cuda_synchronize(e->cuda));
@@ -75,12 +81,11 @@ static ht_status capture(ht_engine *e) {
   CUresult result = driver->cuStreamBeginCapture(e->cuda->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   for (int k = 0; result == CUDA_SUCCESS && k < REPLAYED; k++) {
     ht_cuda_launch(e->cuda, HT_KERNEL_cg_update, update, HT_ARGS(a, &e->v, &e->stride));
-    ht_cuda_launch(e->cuda, HT_KERNEL_cg_multiply, multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
+    ht_cuda_launch(e->cuda, multiply_kernels[mode], multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
   }
   if (result == CUDA_SUCCESS) result = driver->cuStreamEndCapture(e->cuda->stream, &graph);
-  if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&e->graph, graph, 0);
+  if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&e->graph[mode], graph, 0);
   if (graph) driver->cuGraphDestroy(graph);
-  for (int k = 0; result == CUDA_SUCCESS && k < 2; k++) result = driver->cuEventCreate(&e->passed[k], CU_EVENT_DISABLE_TIMING);
   ht_cuda_leave(e->cuda, entered);
   return ht_cuda_check(e->cuda, result, "making the graph of an iteration");
 }
@@ -89,23 +94,36 @@ static int smaller(int64_t a, int64_t b) { return (int)(a < b ? a : b); }
 
 static ht_status make_streaming(ht_engine *e) {
   const ht_store_view *a = &e->store->view;
-  int update, multiply;
-  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update, THREADS, 0, &update));
-  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_multiply, THREADS, STREAMING_SHARED, &multiply));
-  e->update_blocks = smaller(update, (a->blocks + WARPS - 1) / WARPS);
-  e->multiply_blocks = smaller(multiply, (a->slices + WARPS - 1) / WARPS);
-  e->stride = e->update_blocks > e->multiply_blocks ? e->update_blocks : e->multiply_blocks;
+  int blocks;
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update, THREADS, 0, &blocks));
+  e->stride = e->update_blocks = smaller(blocks, (a->blocks + WARPS - 1) / WARPS);
+  for (int mode = 0; mode < MODES; mode++) {
+    HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, multiply_kernels[mode], THREADS, 0, &blocks));
+    e->multiply_blocks[mode] = smaller(blocks, (a->slices + WARPS - 1) / WARPS);
+    if (e->multiply_blocks[mode] > e->stride) e->stride = e->multiply_blocks[mode];
+  }
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, SUMS * (int64_t)e->stride * 8, &e->v.sums));
-  return capture(e);
+  int entered = ht_cuda_enter(e->cuda);
+  CUresult result = CUDA_SUCCESS;
+  for (int k = 0; result == CUDA_SUCCESS && k < 2; k++) result = e->cuda->driver->cuEventCreate(&e->passed[k], CU_EVENT_DISABLE_TIMING);
+  ht_cuda_leave(e->cuda, entered);
+  HT_TRY(e->ctx, ht_cuda_check(e->cuda, result, "creating an event"));
+  return capture(e, HT_LEVEL_64);
 }
 
+/* By level and by log2 of the rows a thread. */
 #define ROWS(bits)                                                                                                                         \
-  { HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits, HT_KERNEL_cg_persistent_8_##bits }
-static const ht_kernel persistent_kernels[HT_LEVELS][4] = {ROWS(16), ROWS(32), ROWS(64)};
+  {                                                                                                                                        \
+    HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits,                                  \
+        HT_KERNEL_cg_persistent_8_##bits, HT_KERNEL_cg_persistent_16_##bits                                                                \
+  }
+static const ht_kernel persistent_kernels[HT_LEVELS][5] = {ROWS(16), ROWS(32), ROWS(64)};
 #undef ROWS
 
 static ht_kernel persistent_kernel(const ht_engine *e, int level) {
-  return persistent_kernels[level][e->rows == 1 ? 0 : e->rows == 2 ? 1 : e->rows == 4 ? 2 : 3];
+  int rows_log2 = 0;
+  while (1 << rows_log2 < e->rows) rows_log2++;
+  return persistent_kernels[level][rows_log2];
 }
 
 static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cuda->shared_block_bytes - STATIC_SHARED); }
@@ -115,9 +133,10 @@ static ht_status make_persistent(ht_engine *e) {
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, PERSISTENT_SUMS * 8, &e->v.sums));
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, 64, &e->v.barrier));
   for (int k = 0; k < 2; k++) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, store->view.padded * 32, &e->v.exchange[k]));
-  int64_t warps = store->patch_slices_most < 32 ? store->patch_slices_most : 32;
+  int64_t slices = store->patch_slices_most, most = slices > NARROW_WARPS ? WIDE_WARPS : NARROW_WARPS,
+          warps = slices < most ? slices : most;
   e->block = (unsigned)(32 * warps);
-  for (e->rows = 1; e->rows * warps < store->patch_slices_most;) e->rows *= 2;
+  for (e->rows = 1; e->rows * warps < slices;) e->rows *= 2;
   for (int level = 0; level < HT_LEVELS; level++) { /* loads the kernels, too */
     int blocks;
     HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, persistent_kernel(e, level), e->block, persistent_shared(e), &blocks));
@@ -159,7 +178,8 @@ void ht_cuda_engine_release(ht_engine *e) {
   const void *device[] = {v->x,       v->r,      v->p,     v->s,    v->inverse_diagonal, v->block_level, v->block_norm2, v->block_max,
                           v->history, v->alphas, v->betas, v->sums, v->scalars,          v->exchange[0], v->exchange[1], v->barrier};
   int entered = ht_cuda_enter(e->cuda);
-  if (e->graph) e->cuda->driver->cuGraphExecDestroy(e->graph);
+  for (int mode = 0; mode < MODES; mode++)
+    if (e->graph[mode]) e->cuda->driver->cuGraphExecDestroy(e->graph[mode]);
   for (int k = 0; k < 2; k++)
     if (e->passed[k]) e->cuda->driver->cuEventDestroy(e->passed[k]);
   ht_cuda_leave(e->cuda, entered);
@@ -229,14 +249,23 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
                                     .calibration_32 = widest};
 }
 
+/* All groups at one level, unless the policy or the groups' exactness tell them apart. */
+static int mode_of(const ht_engine *e) {
+  int level = e->staged->uniform;
+  if (level == MIXED || (level == HT_LEVEL_64 && e->store->exact_groups)) return MODES - 1;
+  return level == HT_LEVEL_32 && e->store->info.share_exact_16 > 0 && e->store->exact_groups ? MODES - 1 : level;
+}
+
 static ht_status run_streaming(ht_engine *e) {
   const ht_cuda_driver *driver = e->cuda->driver;
   volatile int32_t *event = &e->v.told->event;
   CUresult result = CUDA_SUCCESS;
+  int mode = mode_of(e);
+  if (!e->graph[mode]) HT_TRY(e->ctx, capture(e, mode));
   int entered = ht_cuda_enter(e->cuda);
   /* One replay ahead of the one that is waited for; after an event its kernels end at once. */
   for (int k = 0; result == CUDA_SUCCESS && *event == HT_CG_CONTINUE; k++) {
-    result = driver->cuGraphLaunch(e->graph, e->cuda->stream);
+    result = driver->cuGraphLaunch(e->graph[mode], e->cuda->stream);
     if (result == CUDA_SUCCESS) result = driver->cuEventRecord(e->passed[k & 1], e->cuda->stream);
     if (result == CUDA_SUCCESS && k > 0) result = driver->cuEventSynchronize(e->passed[~k & 1]);
   }

@@ -4,7 +4,7 @@
 
 namespace ht {
 
-enum { STREAM_BATCH = 4, PATCH_BATCH = 2 }; // groups whose loads are in flight together
+enum { STREAM_BATCH = 4, PATCH_BATCH = 4 }; // groups whose loads are in flight together
 
 // Streams are read once an iteration: they need no place in L1.
 __device__ inline uint32_t stream(const uint32_t *from) {
@@ -46,6 +46,11 @@ struct groups_read {
     at_16 += level == LEVEL_16;
     at_32 += level == LEVEL_32;
     at_64 += level == LEVEL_64;
+  }
+  __device__ void add(const groups_read &other) {
+    at_16 += other.at_16;
+    at_32 += other.at_32;
+    at_64 += other.at_64;
   }
 };
 

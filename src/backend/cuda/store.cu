@@ -102,7 +102,8 @@ __device__ inline int next_group(walker &w, entry taken[2], const ht_store_view 
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(WARPS * 32) ht_store_count(ht_store_view a, ht_rows_view rows, uint32_t *groups) {
+extern "C" __global__ void __launch_bounds__(WARPS * 32)
+    ht_store_count(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, uint32_t *groups) {
   int64_t slice = rows.first_slice + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
   if (slice >= rows.first_slice + rows.slices) return;
   walker w(a, rows, a.slice[slice], threadIdx.x & 31);
@@ -245,8 +246,8 @@ __device__ inline bool finish_row(const ht_store_view &a, int64_t row, const dou
 
 // counts: entries exact in 16 and in at most 32 bits; groups whose lowest level is 16, 32, 64 bits. slice_floats: as ht_slice_info.floats.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
-    ht_store_fill(ht_store_view a, ht_rows_view rows, const double *diagonal, int exactness_flags, ht_slice_info *slices,
-                  unsigned long long *counts) {
+    ht_store_fill(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, const double *diagonal,
+                  int exactness_flags, ht_slice_info *slices, unsigned long long *counts) {
   __shared__ unsigned int sums[5];
   int lane = threadIdx.x & 31;
   int64_t slice = rows.first_slice + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
@@ -281,7 +282,8 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
 
 // Whether every value comes back to the bit: counts the entries that do not.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
-    ht_store_verify(ht_store_view a, ht_rows_view rows, const double *diagonal, unsigned long long *wrong) {
+    ht_store_verify(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, const double *diagonal,
+                    unsigned long long *wrong) {
   int lane = threadIdx.x & 31;
   int64_t slice = rows.first_slice + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
   if (slice >= rows.first_slice + rows.slices) return;
@@ -312,11 +314,11 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
 }
 
 // to = S^sign from, into solver order (padding 0), and back to the caller's.
-extern "C" __global__ void ht_store_gather(ht_store_view a, int sign, const double *from, double *to) {
+extern "C" __global__ void ht_store_gather(const __grid_constant__ ht_store_view a, int sign, const double *from, double *to) {
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x)
     to[i] = a.order[i] < 0 ? 0 : scalbn(from[a.order[i]], sign * a.exponent[i]);
 }
-extern "C" __global__ void ht_store_scatter(ht_store_view a, int sign, const double *from, double *to) {
+extern "C" __global__ void ht_store_scatter(const __grid_constant__ ht_store_view a, int sign, const double *from, double *to) {
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x)
     if (a.order[i] >= 0) to[a.order[i]] = scalbn(from[i], sign * a.exponent[i]);
 }
@@ -336,7 +338,7 @@ struct patch_vector {
 
 // y^ = A^ x^ in solver order. A warp a slice.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
-    ht_store_multiply(ht_store_view a, const uint8_t *block_level, const double *x, double *y) {
+    ht_store_multiply(const __grid_constant__ ht_store_view a, const uint8_t *block_level, const double *x, double *y) {
   int lane = threadIdx.x & 31;
   for (int64_t slice = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; slice < a.slices; slice += (int64_t)gridDim.x * WARPS) {
     ht_slice_info s = a.slice[slice];

@@ -262,6 +262,7 @@ static ht_status tell(ht_store *store, const ht_csr_view *a) {
   info->blocks = v->blocks;
   info->share_exact_16 = (double)counts[0] / (double)a->nnz;
   info->share_exact_32 = (double)counts[1] / (double)a->nnz;
+  store->exact_groups = store->exactness_flags && counts[1] > 0;
   double rest = (double)v->groups * (HT_WARP * 4 + 8) + (double)v->slices * 16, rows = (double)v->padded;
   double at_least[HT_LEVELS] = {(double)counts[2], (double)counts[3], (double)counts[4]}; /* groups by their lowest level */
   const double width[HT_LEVELS] = {HT_WARP * 4, HT_WARP * 8, HT_WARP * 16}, diagonal[HT_LEVELS] = {4, 4, 8};

@@ -3,7 +3,12 @@
 #include <string.h>
 #include "backend/cuda/store.h"
 
-enum { WINDOW = 1024, LANE_GROUPS = 32, SORTED_LENGTHS = 4096 };
+enum {
+  NARROW_THREADS = 640, /* that have registers enough for a row each in the persistent engine */
+  WINDOW = 1024,
+  LANE_GROUPS = 32,
+  SORTED_LENGTHS = 4096
+};
 static const double WASTE = 1.1; /* padding that is worth sorting for */
 
 static int64_t length_of(const ht_csr_view *a, int32_t row) { return row < 0 ? 0 : a->row_start[row + 1] - a->row_start[row]; }
@@ -74,7 +79,7 @@ static int least_lanes_log2(const ht_store *store, const ht_csr_view *a) {
   int lanes_log2 = 0;
   if (!store->plan.patch_rows) return 0;
   double pairs = (double)a->nnz / (double)a->n / 2;
-  while (lanes_log2 < HT_LANES_LOG2_MOST && (store->plan.patch_rows << (lanes_log2 + 1)) <= 1024 && (2 << lanes_log2) <= pairs)
+  while (lanes_log2 < HT_LANES_LOG2_MOST && (store->plan.patch_rows << (lanes_log2 + 1)) <= NARROW_THREADS && (2 << lanes_log2) <= pairs)
     lanes_log2++;
   return lanes_log2;
 }
