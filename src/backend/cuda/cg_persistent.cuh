@@ -385,10 +385,9 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
     v.s[i] = q.s;
     v.p[i] = c.p[q.row];
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
-    *v.scalars = shared.scalars;
-    *v.told = shared.scalars;
-    __threadfence_system();
+  if (blockIdx.x == 0) {
+    if (threadIdx.x == 0) *v.scalars = shared.scalars;
+    tell(v, shared.scalars);
   }
 }
 

@@ -142,9 +142,6 @@ __device__ inline void conclude(const ht_store_view &a, const ht_cuda_cg_vectors
   s.event = event;
   if (event == CONTINUE) s.iteration++;
   *v.scalars = s;
-  if (event == CONTINUE) return;
-  *v.told = s;
-  __threadfence_system();
 }
 
 __device__ __noinline__ void finish(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, int update_blocks, int count) {
@@ -160,6 +157,8 @@ __device__ __noinline__ void finish(const ht_store_view &a, const ht_cuda_cg_vec
   }
   __syncthreads();
   if (threadIdx.x == 0) conclude(a, v, total);
+  __syncthreads();
+  if (v.scalars->event != CONTINUE) tell(v, *v.scalars);
 }
 
 } // namespace
