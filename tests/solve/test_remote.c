@@ -296,10 +296,11 @@ static void arrays_on_the_device(void **state) {
   OK(remote_upload(*state, bytes, b, remote_b));
   ht_solver *solver = solver_on(*state, a, "remote", settings);
   OK(ht_solver_prepare(solver));
-  remote.transfers = 0;
+  remote.transfers = remote.waits = 0;
   OK(ht_solver_solve(solver, 1, remote_b, remote_x, &r));
   assert_int_equal(r.outcome, HT_CONVERGED);
   assert_int_equal(remote.transfers, 0);
+  assert_int_equal(remote.waits, 2); /* at the start, and with the certificate */
   OK(remote_download(*state, bytes, remote_x, x));
   assert_true(true_residual(a, x, b) <= 1e-10 + 1e-13);
   ht_solver_destroy(solver);

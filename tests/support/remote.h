@@ -29,6 +29,7 @@ static struct {
   int64_t limit;        /* bytes there are */
   int runs, fail_after; /* engine runs and products so far; the device is lost after so many, when positive */
   int transfers, decisions;
+  int waits; /* times that the host waited for sums */
   ht_status status;
 } remote;
 
@@ -155,6 +156,7 @@ static void remote_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, c
 }
 
 static double remote_dot(ht_context *ctx, int64_t n, const double *x, const double *y) {
+  remote.waits++;
   return remote.cpu->dot(ctx, n, remote_vector(x, n), remote_vector(y, n));
 }
 
@@ -178,7 +180,22 @@ static void remote_shift(ht_context *ctx, int64_t n, int exponent, const double 
   remote.cpu->shift(ctx, n, exponent, remote_vector(x, n), remote_vector(y, n));
 }
 
-static double remote_norm_inf(ht_context *ctx, int64_t n, const double *x) { return remote.cpu->norm_inf(ctx, n, remote_vector(x, n)); }
+static double remote_norm_inf(ht_context *ctx, int64_t n, const double *x) {
+  remote.waits++;
+  return remote.cpu->norm_inf(ctx, n, remote_vector(x, n));
+}
+
+static void remote_reduce(ht_context *ctx, int64_t n, int count, ht_reduction *r) {
+  remote.waits++;
+  assert_in_range(count, 1, HT_REDUCTIONS_MOST);
+  for (int k = 0; k < count; k++) {
+    ht_reduction one = r[k];
+    one.x = remote_vector(one.x, n);
+    if (one.kind != HT_NORM_INF) one.y = remote_vector(one.y, n);
+    remote.cpu->reduce(ctx, n, 1, &one);
+    r[k].result = one.result;
+  }
+}
 
 /* ---- store ---- */
 
@@ -352,7 +369,7 @@ static void remote_engine_release(ht_engine *engine) {
     .upload = remote_upload, .download = remote_download, .reaches = remote_reaches, .isa = remote_isa, .cache_bytes = remote_cache,       \
     .csr_multiply = remote_csr_multiply, .csr_residual = remote_csr_residual, .tilecsc_multiply = remote_tilecsc_multiply,                 \
     .dot = remote_dot, .axpy = remote_axpy, .xpby = remote_xpby, .scale_by = remote_scale_by, .copy = remote_copy, .shift = remote_shift,  \
-    .norm_inf = remote_norm_inf, .store_plan = remote_store_plan, .store_create = remote_store_create,                                     \
+    .norm_inf = remote_norm_inf, .reduce = remote_reduce, .store_plan = remote_store_plan, .store_create = remote_store_create,            \
     .store_set_values = remote_store_set_values, .store_info = remote_store_info, .store_multiply = remote_store_multiply,                 \
     .store_release = remote_store_release, .engine_create = remote_engine_create, .engine_run = remote_engine_run,                         \
     .engine_set_levels = remote_set_levels, .engine_set_iterate = remote_set_iterate, .engine_get_iterate = remote_get_iterate,            \

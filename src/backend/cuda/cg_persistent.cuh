@@ -16,14 +16,14 @@ enum { MOST_THREADS = 640, MOST_BLOCKS = 160, SUMS_PADDED = 8 };
 // How the block's shared memory is used.
 template <int LEVEL> struct cache {
   static constexpr int value_bytes = LEVEL == LEVEL_64 ? 16 : LEVEL == LEVEL_32 ? 8 : 4; // two a lane
-  static constexpr int group_bytes = (value_bytes + 4) * HT_WARP + 8;
+  static constexpr int unit_bytes = (value_bytes + 4) * HT_WARP + 8;
   double *p;       // own rows, then the halo
   uint8_t *values; // decoded doubles, 32-bit sums of head and mid, or heads
   uint32_t *indices;
   double *scales; // a group each
-  int groups;     // that are kept: the patch's first ones
+  int units;      // that are kept: the patch's first ones
 
-  __device__ cache(uint8_t *memory, int columns, int kept) : groups(kept) {
+  __device__ cache(uint8_t *memory, int columns, int kept) : units(kept) {
     p = (double *)memory;
     scales = p + ((columns + 1) & ~1);
     values = (uint8_t *)(scales + ((kept + 1) & ~1));
@@ -36,23 +36,28 @@ struct shared_vector {
   __device__ double operator()(int, uint32_t index) const { return at[index]; }
 };
 
-// Keep a group in shared memory: at 16 bits only FIXED ones, at 32 bits FLOAT ones too; the kept ones end before the first other one.
-template <int LEVEL> __device__ inline void keep(const ht_store_view &a, const cache<LEVEL> &c, int64_t first, int j, int lane) {
-  ht_group_info info = a.info[first + j];
+// Keep a group in shared memory, unit by unit: at 16 bits only FIXED ones, at 32 bits FLOAT ones too; the kept ones end before the first
+// other one.
+template <int LEVEL, int UNITS>
+__device__ inline void keep(const ht_store_view &a, const cache<LEVEL> &c, int64_t first, int unit, int lane) {
+  ht_group_info info = info_of(a, first + unit);
   loaded v;
-  load(v, a, first + j, lane, LEVEL);
+  load<UNITS>(v, a, first + unit, lane, LEVEL);
   int encoding = encoding_of(info);
   double scale = scale_of(info, LEVEL);
-  if (LEVEL == LEVEL_64) {
-    pair d = decode(v, encoding, LEVEL_64);
-    ((double2 *)c.values)[j * HT_WARP + lane] = {d.first * scale, d.second * scale};
-  } else if (LEVEL == LEVEL_32) {
-    ((int2 *)c.values)[j * HT_WARP + lane] = {join_first(encoding, v.head, v.mid), join_second(encoding, v.head, v.mid)};
-  } else {
-    ((uint32_t *)c.values)[j * HT_WARP + lane] = v.head;
+  for (int j = 0; j < UNITS && unit + j < c.units; j++) {
+    int at = (unit + j) * HT_WARP + lane;
+    if (LEVEL == LEVEL_64) {
+      pair d = decode(v, j, encoding, LEVEL_64);
+      ((double2 *)c.values)[at] = {d.first * scale, d.second * scale};
+    } else if (LEVEL == LEVEL_32) {
+      ((int2 *)c.values)[at] = {join_first(encoding, v.head[j], v.mid[j]), join_second(encoding, v.head[j], v.mid[j])};
+    } else {
+      ((uint32_t *)c.values)[at] = v.head[j];
+    }
+    c.indices[at] = v.index[j];
+    if (lane == 0) c.scales[unit + j] = encoding == HT_GROUP_FLOAT ? 0 : scale; // 0: the values are FP32 bits
   }
-  c.indices[j * HT_WARP + lane] = v.index;
-  if (lane == 0) c.scales[j] = encoding == HT_GROUP_FLOAT ? 0 : scale; // 0: the values are FP32 bits
 }
 
 template <int LEVEL> __device__ inline double multiply_kept(const cache<LEVEL> &c, int begin, int end, int lane) {
@@ -84,18 +89,10 @@ struct slice_rest { // the slice's groups, from the patch's first on
 // Off-diagonal part of the slice's product, in the first lane of each row.
 template <int LEVEL>
 __device__ inline double multiply_patch_slice(const ht_store_view &a, const cache<LEVEL> &c, int64_t first, const slice_rest &s, int lane) {
-  int begin = s.begin, end = s.end;
-  int kept = min(max(c.groups, begin), end);
-  double sum = multiply_kept(c, begin, kept, lane);
-  for (int j = kept; j < end; j += HT_WARP) {
-    int count = min(HT_WARP, end - j);
-    uint32_t packed = 0;
-    if (lane < count) {
-      ht_group_info mine = stream(a.info + first + j + lane);
-      packed = pack(mine, level_of(mine, LEVEL));
-    }
-    sum += multiply_groups<PATCH_BATCH>(a, first + j, count, lane, 0, packed, shared_vector{c.p});
-  }
+  int kept = min(max(c.units, s.begin), s.end);
+  if (kept < s.end) kept -= (kept - s.begin) & 1; // a group is kept or not
+  double sum = multiply_kept(c, s.begin, kept, lane);
+  if (kept < s.end) sum += multiply_units<BY_GROUP>(a, first + kept, first + s.end, lane, nullptr, LEVEL, shared_vector{c.p}, nullptr);
   for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
   return sum;
 }
@@ -252,10 +249,10 @@ template <int LEVEL> __device__ inline row_rest load_rest(const ht_store_view &a
   return {v.x[i], diagonal_at(a, i, LEVEL), v.inverse_diagonal ? v.inverse_diagonal[i] : 0, a.exponent[i], (bool)a.boundary[i]};
 }
 
-__device__ inline slice_rest load_slice(const ht_store_view &a, int slice, int64_t first_group) {
+__device__ inline slice_rest load_slice(const ht_store_view &a, int slice, int64_t first_unit) {
   ht_slice_info info = a.slice[slice];
-  int begin = (int)(info.group - first_group);
-  return {begin, begin + info.groups, info.lanes_log2};
+  int begin = (int)(info.unit - first_unit);
+  return {begin, begin + info.units, info.lanes_log2};
 }
 
 // The row of this lane in the slice, its part of the vectors; and what its neighbours need to make its next p.
@@ -277,17 +274,25 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
   int64_t patch = blockIdx.x, first_row = patch * a.patch_rows;
   int first_slice = a.patch_slice[patch], slices = a.patch_slice[patch + 1] - first_slice;
   int halo_begin = a.halo_start[patch], halo = a.halo_start[patch + 1] - halo_begin;
-  int64_t first_group = a.slice[first_slice].group;
-  int groups = (int)(a.slice[first_slice + slices].group - first_group);
+  int64_t first_unit = a.slice[first_slice].unit;
+  int units = (int)(a.slice[first_slice + slices].unit - first_unit);
   bool jacobi = v.inverse_diagonal;
-  cache<LEVEL> c(memory, (int)a.patch_rows + halo, min(kept, groups));
+  cache<LEVEL> c(memory, (int)a.patch_rows + halo, min(kept, units));
   if (LEVEL < LEVEL_64) // what is kept has one width
     for (int k = 0; k < slices; k++)
       if (a.slice[first_slice + k].encoding > (LEVEL == LEVEL_16 ? HT_GROUP_FIXED : HT_GROUP_FLOAT)) {
-        c.groups = min(c.groups, (int)(a.slice[first_slice + k].group - first_group));
+        c.units = min(c.units, (int)(a.slice[first_slice + k].unit - first_unit));
         break;
       }
-  for (int j = warp; j < c.groups; j += warps) keep(a, c, first_group, j, lane);
+  for (int k = warp; k < slices; k += warps) {
+    slice_rest s = load_slice(a, first_slice + k, first_unit);
+    for (int unit = s.begin; unit < s.end && unit < c.units; unit += 2) {
+      if (unit + 1 < s.end)
+        keep<LEVEL, 2>(a, c, first_unit, unit, lane);
+      else
+        keep<LEVEL, 1>(a, c, first_unit, unit, lane);
+    }
+  }
   if (threadIdx.x == 0) shared.scalars = *v.scalars;
   row_state own[ROWS];
   row_rest kept_rest[KEEP ? ROWS : 1];
@@ -298,7 +303,7 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
     own[k].row = -1;
     if (KEEP) kept_slice[k] = {0, 0, 0};
     if (slice >= slices) continue;
-    slice_rest groups_of = load_slice(a, first_slice + slice, first_group);
+    slice_rest groups_of = load_slice(a, first_slice + slice, first_unit);
     if (KEEP) kept_slice[k] = groups_of;
     if (lane & (1 << groups_of.lanes_log2) - 1) continue;
     int64_t i = a.slice[first_slice + slice].row + (lane >> groups_of.lanes_log2);
@@ -358,8 +363,8 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
     for (int k = 0; k < ROWS; k++) {
       row_state &q = own[k];
       if (warp + k * warps >= slices) continue;
-      slice_rest groups_of = KEEP ? kept_slice[k] : load_slice(a, first_slice + warp + k * warps, first_group);
-      double sum = multiply_patch_slice<LEVEL>(a, c, first_group, groups_of, lane);
+      slice_rest groups_of = KEEP ? kept_slice[k] : load_slice(a, first_slice + warp + k * warps, first_unit);
+      double sum = multiply_patch_slice<LEVEL>(a, c, first_unit, groups_of, lane);
       if (q.row < 0) continue;
       row_rest rest = KEEP ? kept_rest[k] : load_rest<LEVEL>(a, v, first_row + q.row);
       row_weights weights = weights_of(rest, jacobi);
@@ -385,10 +390,9 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
     v.s[i] = q.s;
     v.p[i] = c.p[q.row];
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
-    *v.scalars = shared.scalars;
-    *v.told = shared.scalars;
-    __threadfence_system();
+  if (blockIdx.x == 0) {
+    if (threadIdx.x == 0) *v.scalars = shared.scalars;
+    tell(v, shared.scalars);
   }
 }
 

@@ -48,6 +48,17 @@ __device__ inline void record(const ht_cuda_cg_vectors &v, const ht_cuda_cg_scal
   v.betas[s.iteration] = s.beta;
 }
 
+// An event, to the host, by all threads of a block that has seen the last record.
+__device__ inline void tell(const ht_cuda_cg_vectors &v, const ht_cuda_cg_scalars &s) {
+  int64_t end = min(min(s.iteration + 1, s.capacity), s.first + HT_CUDA_TOLD);
+  const double *records[] = {v.history, v.alphas, v.betas};
+#pragma unroll
+  for (int k = 0; k < 3; k++)
+    for (int64_t i = s.first + threadIdx.x; i < end; i += blockDim.x) v.told_records[k * HT_CUDA_TOLD + i - s.first] = records[k][i];
+  if (threadIdx.x == 0) *v.told = s;
+  __threadfence_system();
+}
+
 // s_i^2: exponents stay far from the ends of the range, as the store checks.
 __device__ inline double scale_squared(int16_t exponent) { return __hiloint2double((1023 + 2 * exponent) << 20, 0); }
 

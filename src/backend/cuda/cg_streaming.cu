@@ -2,7 +2,7 @@
 // product multiplies with it, and its last block draws the conclusions. Nothing is read by the host but the event that ends a run.
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backend/cuda/cg_step.cuh"
-#include "backend/cuda/stream.cuh"
+#include "backend/cuda/product.cuh"
 
 using namespace ht;
 
@@ -112,14 +112,14 @@ namespace {
 
 struct product_sums {
   double pap, rms, sms, error_16, error_32;
-  groups_read read; // only where each group has its own level
+  units_read read; // only where each group has its own level
 };
 
 // What a slice's rows lose at the lower levels, squared, in the caller's scale.
 __device__ inline double2 measure(const ht_store_view &a, const ht_slice_info &s, int lane, int64_t row, const double *p) {
   double got[3];
   for (int level = LEVEL_16; level <= LEVEL_64; level++)
-    got[level] = multiply_slice(a, s, lane, nullptr, level, global_vector{p}, nullptr) + diagonal_at(a, row, level) * p[row];
+    got[level] = multiply_slice<BY_GROUP>(a, s, lane, nullptr, level, global_vector{p}, nullptr) + diagonal_at(a, row, level) * p[row];
   if (lane & (1 << s.lanes_log2) - 1) return {0, 0};
   double weight = scale_squared(a.exponent[row]), off_16 = got[LEVEL_64] - got[LEVEL_16], off_32 = got[LEVEL_64] - got[LEVEL_32];
   return {weight * off_16 * off_16, weight * off_32 * off_32};
@@ -142,9 +142,6 @@ __device__ inline void conclude(const ht_store_view &a, const ht_cuda_cg_vectors
   s.event = event;
   if (event == CONTINUE) s.iteration++;
   *v.scalars = s;
-  if (event == CONTINUE) return;
-  *v.told = s;
-  __threadfence_system();
 }
 
 __device__ __noinline__ void finish(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, int update_blocks, int count) {
@@ -160,6 +157,8 @@ __device__ __noinline__ void finish(const ht_store_view &a, const ht_cuda_cg_vec
   }
   __syncthreads();
   if (threadIdx.x == 0) conclude(a, v, total);
+  __syncthreads();
+  if (v.scalars->event != CONTINUE) tell(v, *v.scalars);
 }
 
 } // namespace
@@ -221,7 +220,7 @@ template <int MODE> __device__ inline void multiply(const ht_store_view &a, cons
   for (; slice < a.slices; slice += step) {
     ht_slice_info s = next;
     next = a.slice[min(slice + step, a.slices)];
-    double sum = stream_slice<MODE>(a, s, lane, levels, uniform, v.p, sums.read);
+    double sum = multiply_slice<MODE>(a, s, lane, levels, uniform, global_vector{v.p}, MODE == BY_GROUP ? &sums.read : nullptr);
     finish_slice(v, s, lane, load_row(a, v, s.row + (lane >> s.lanes_log2), levels, uniform), sum, sums);
   }
   if (MODE == BY_GROUP && v.scalars->iteration >= v.scalars->decide_at && v.scalars->decide_rule == DECIDE_BUDGET) {

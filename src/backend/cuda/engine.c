@@ -49,6 +49,7 @@ static ht_status allocate_vectors(ht_engine *e, int jacobi) {
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->blocks * 8, &e->v.block_max));
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, sizeof *e->v.scalars, &e->v.scalars));
   HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, sizeof *e->v.told, &e->v.told));
+  HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, 3 * HT_CUDA_TOLD * 8, &e->v.told_records));
   HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, sizeof *e->staged, &e->staged));
   if (jacobi) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->padded * 4, &e->v.inverse_diagonal));
   return HT_OK;
@@ -184,6 +185,7 @@ void ht_cuda_engine_release(ht_engine *e) {
   ht_cuda_leave(e->cuda, entered);
   for (size_t k = 0; k < sizeof device / sizeof *device; k++) ht_cuda_release(e->cuda, (void *)(uintptr_t)device[k]);
   ht_cuda_release_host(e->cuda, v->told);
+  ht_cuda_release_host(e->cuda, v->told_records);
   ht_cuda_release_host(e->cuda, e->staged);
   ht_release(e->ctx, e);
 }
@@ -210,7 +212,10 @@ void ht_cuda_engine_set_levels(ht_engine *e, const uint8_t *block_level) {
   }
   e->highest = highest;
   e->uniform = lowest == highest ? highest : MIXED;
-  ht_cuda_copy(e->cuda, e->store->view.blocks, block_level, e->v.block_level);
+  if (e->uniform == MIXED) /* complete when it returns: the levels are the caller's */
+    ht_cuda_copy(e->cuda, e->store->view.blocks, block_level, e->v.block_level);
+  else
+    ht_cuda_fill(e->cuda, e->store->view.blocks, e->uniform, e->v.block_level);
 }
 
 /* ---- a run ---- */
@@ -218,7 +223,9 @@ void ht_cuda_engine_set_levels(ht_engine *e, const uint8_t *block_level) {
 static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
   double widest =
       (double)((int64_t)1 << (e->store->exponent_most > 0 ? (e->store->exponent_most < 30 ? 2 * e->store->exponent_most : 60) : 0));
-  *e->staged = (ht_cuda_cg_scalars){.iteration = s->fresh ? s->iteration : s->iteration + 1,
+  int64_t first = s->fresh ? s->iteration : s->iteration + 1;
+  *e->staged = (ht_cuda_cg_scalars){.iteration = first,
+                                    .first = first,
                                     .norm_r = s->norm_r,
                                     .rz = s->rz,
                                     .pap = s->pap,
@@ -278,10 +285,23 @@ static ht_status run_persistent(ht_engine *e) {
   return ht_cuda_launch(e->cuda, persistent_kernel(e, e->highest), launch, HT_ARGS(a, &e->v, &kept));
 }
 
-/* The scalars, the records since `first`, and what a policy on the host asked for. */
+/* The records since `first`: those that came with the event, and the rest of a run longer than any that a guard asks for. */
+static ht_status fetch_records(ht_engine *e, ht_cg_state *s, int64_t first) {
+  const double *device[] = {e->v.history, e->v.alphas, e->v.betas};
+  double *host[] = {s->history, s->alphas, s->betas};
+  int64_t end = s->iteration + 1 < e->capacity ? s->iteration + 1 : e->capacity,
+          told = first + HT_CUDA_TOLD < end ? first + HT_CUDA_TOLD : end;
+  for (int k = 0; k < 3 && first < end; k++) {
+    memcpy(host[k] + first, e->v.told_records + k * HT_CUDA_TOLD, (size_t)(told - first) * 8);
+    if (told < end) HT_TRY(e->ctx, ht_cuda_copy(e->cuda, (end - told) * 8, device[k] + told, host[k] + told));
+  }
+  return HT_OK;
+}
+
+/* The scalars, the records, and what a policy on the host asked for: an event that brings no more than that needs no copy. */
 static ht_status fetch(ht_engine *e, ht_cg_state *s, int64_t first) {
   const ht_cuda_cg_scalars *told = e->v.told;
-  int64_t end = told->iteration + 1 < e->capacity ? told->iteration + 1 : e->capacity, blocks = e->store->view.blocks;
+  int64_t blocks = e->store->view.blocks;
   s->iteration = told->iteration;
   s->norm_r = told->norm_r;
   s->rz = told->rz;
@@ -289,22 +309,15 @@ static ht_status fetch(ht_engine *e, ht_cg_state *s, int64_t first) {
   s->alpha = told->alpha;
   s->beta = told->beta;
   s->fresh = 0;
-  if (s->decide_rule != HT_DECIDE_HOST && s->block_level)
-    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, blocks, e->v.block_level, s->block_level));
-  if (first < end) {
-    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, (end - first) * 8, e->v.history + first, s->history + first));
-    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, (end - first) * 8, e->v.alphas + first, s->alphas + first));
-    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, (end - first) * 8, e->v.betas + first, s->betas + first));
-  }
-  if (told->event == HT_CG_DECIDE && s->block_norm2) {
-    ht_store_view *a = &e->store->view;
-    ht_launch look = {.grid = (unsigned)smaller((blocks + WARPS - 1) / WARPS, 4096), .block = THREADS};
-    if (e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT)
-      HT_TRY(e->ctx, ht_cuda_launch(e->cuda, HT_KERNEL_cg_look, look, HT_ARGS(a, &e->v)));
-    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, blocks * 8, e->v.block_norm2, s->block_norm2));
-    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, blocks * 8, e->v.block_max, s->block_max));
-  }
-  return ht_cuda_synchronize(e->cuda);
+  HT_TRY(e->ctx, fetch_records(e, s, first));
+  if (s->decide_rule != HT_DECIDE_HOST && s->block_level) HT_TRY(e->ctx, ht_cuda_copy(e->cuda, blocks, e->v.block_level, s->block_level));
+  if (told->event != HT_CG_DECIDE || !s->block_norm2) return HT_OK;
+  ht_store_view *a = &e->store->view;
+  ht_launch look = {.grid = (unsigned)smaller((blocks + WARPS - 1) / WARPS, 4096), .block = THREADS};
+  if (e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT)
+    HT_TRY(e->ctx, ht_cuda_launch(e->cuda, HT_KERNEL_cg_look, look, HT_ARGS(a, &e->v)));
+  HT_TRY(e->ctx, ht_cuda_copy(e->cuda, blocks * 8, e->v.block_norm2, s->block_norm2));
+  return ht_cuda_copy(e->cuda, blocks * 8, e->v.block_max, s->block_max);
 }
 
 /* Matrix bytes: the groups that were read, and the rows' part by the highest level in use. */

@@ -1,10 +1,13 @@
-// The product of a slice with a vector: one warp. SPDX-License-Identifier: BSD-3-Clause
+// The product of a slice with a vector: one warp, and as few registers as can be, because what hides the latency of memory here is the
+// number of warps. SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include "backend/cuda/decode.cuh"
 
 namespace ht {
 
-enum { STREAM_BATCH = 4, PATCH_BATCH = 4 }; // groups whose loads are in flight together
+// How a product reads its groups: all at one level, or each as its own exactness and the column blocks say.
+enum { BY_GROUP = 3 };
+enum { SPAN_LOOKED_AT = 8 }; // column blocks of a group; one that spans more is read whole while levels differ
 
 // Streams are read once an iteration: they need no place in L1.
 __device__ inline uint32_t stream(const uint32_t *from) {
@@ -12,127 +15,149 @@ __device__ inline uint32_t stream(const uint32_t *from) {
   asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(v) : "l"(from));
   return v;
 }
-__device__ inline uint2 stream(const int64_t *from) {
+__device__ inline uint2 stream(const uint2 *from) {
   uint2 v;
   asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(from));
   return v;
 }
-__device__ inline ht_group_info stream(const ht_group_info *from) {
+__device__ inline uint4 stream(const uint4 *from) {
+  uint4 v;
+  asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from));
+  return v;
+}
+
+__device__ inline ht_group_info info_of(const ht_store_view &a, int64_t unit) {
   union {
     uint2 bits;
     ht_group_info info;
   } v;
-  asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(v.bits.x), "=r"(v.bits.y) : "l"(from));
+  v.bits = __ldg((const uint2 *)(a.info + unit));
   return v.info;
 }
 
 // The highest level that the group's column blocks ask for.
 __device__ inline int asked_of(const ht_group_info &g, const uint8_t *block_level, int64_t blocks) {
+  if (g.span > SPAN_LOOKED_AT) return LEVEL_64;
   int64_t first = g.base / 64, last = min(first + g.span, blocks);
   int level = LEVEL_16;
-  for (int64_t b = first; b < last && level < LEVEL_64; b++) level = max(level, (int)block_level[b]);
+  for (int64_t b = first; b < last; b++) level = max(level, (int)__ldg(block_level + b));
   return level;
 }
 
-// What the lanes share about a group, in one word: the level it is read at, its encoding and its exponent.
-__device__ inline uint32_t pack(const ht_group_info &g, int level) {
-  return (uint32_t)level | (uint32_t)encoding_of(g) << 8 | (uint32_t)g.exponent << 16;
-}
-
-// Numbers of groups, for the bytes; an array with a changing index would not stay in registers.
-struct groups_read {
+// Units at each level that a warp has read, for the bytes; an array with a changing index would not stay in registers.
+struct units_read {
   int at_16, at_32, at_64;
-  __device__ void count(int level) {
-    at_16 += level == LEVEL_16;
-    at_32 += level == LEVEL_32;
-    at_64 += level == LEVEL_64;
-  }
-  __device__ void add(const groups_read &other) {
-    at_16 += other.at_16;
-    at_32 += other.at_32;
-    at_64 += other.at_64;
+  __device__ void count(int level, int units) {
+    at_16 += level == LEVEL_16 ? units : 0;
+    at_32 += level == LEVEL_32 ? units : 0;
+    at_64 += level == LEVEL_64 ? units : 0;
   }
 };
 
-// A group as it is loaded; which parts depends on its level, which is the same for the whole warp.
+// A lane's part of a group of UNITS units as it is loaded; which parts depends on its level, which is the same for the whole warp.
 struct loaded {
-  uint32_t index, head, mid;
-  uint2 tail;
+  uint32_t index[2], head[2], mid[2];
+  uint2 tail[2];
 };
 
-__device__ inline void load(loaded &v, const ht_store_view &a, int64_t group, int lane, int level) {
-  int64_t at = group * HT_WARP + lane;
-  v.index = stream(a.index + at);
-  v.head = stream(a.head + at);
-  if (level >= LEVEL_32) v.mid = stream(a.mid + at);
-  if (level == LEVEL_64) v.tail = stream(a.tail + at);
+template <int UNITS> __device__ inline void load(loaded &v, const ht_store_view &a, int64_t unit, int lane, int level) {
+  int64_t at = unit * HT_WARP + UNITS * lane;
+  if (UNITS == 2) {
+    uint2 index = stream((const uint2 *)(a.index + at)), head = stream((const uint2 *)(a.head + at));
+    v.index[0] = index.x, v.index[1] = index.y, v.head[0] = head.x, v.head[1] = head.y;
+    if (level >= LEVEL_32) {
+      uint2 mid = stream((const uint2 *)(a.mid + at));
+      v.mid[0] = mid.x, v.mid[1] = mid.y;
+    }
+    if (level == LEVEL_64) {
+      uint4 tail = stream((const uint4 *)(a.tail + at));
+      v.tail[0] = {tail.x, tail.y}, v.tail[1] = {tail.z, tail.w};
+    }
+  } else {
+    v.index[0] = stream(a.index + at);
+    v.head[0] = stream(a.head + at);
+    if (level >= LEVEL_32) v.mid[0] = stream(a.mid + at);
+    if (level == LEVEL_64) v.tail[0] = stream((const uint2 *)(a.tail + at));
+  }
 }
 
-__device__ inline pair decode(const loaded &v, int encoding, int level) {
-  if (level == LEVEL_16) return {(double)signed_first(v.head), (double)signed_second(v.head)};
-  int first = join_first(encoding, v.head, v.mid), second = join_second(encoding, v.head, v.mid);
+// The two values of unit j.
+__device__ inline pair decode(const loaded &v, int j, int encoding, int level) {
+  if (level == LEVEL_16) return {(double)signed_first(v.head[j]), (double)signed_second(v.head[j])};
+  int first = join_first(encoding, v.head[j], v.mid[j]), second = join_second(encoding, v.head[j], v.mid[j]);
   if (level == LEVEL_32) return {decode_32(encoding, first), decode_32(encoding, second)};
-  return {decode_64(encoding, first, v.tail.x), decode_64(encoding, second, v.tail.y)};
+  return {decode_64(encoding, first, v.tail[j].x), decode_64(encoding, second, v.tail[j].y)};
 }
 
-__device__ inline double scale_of_packed(uint32_t packed) {
-  if ((packed >> 8 & 255) != HT_GROUP_FIXED) return 1;
-  int level = packed & 255, bits = level == LEVEL_64 ? 63 : level == LEVEL_32 ? 31 : 15;
-  return power_of_two(HT_EXPONENT_BIAS - (int)(packed >> 16) - bits);
-}
-
-// Sum over the lane's entries of the groups first..first+count-1 (count <= 32), whose shares the lanes hold in (base, packed).
-template <int BATCH, class Vector>
-__device__ inline double multiply_groups(const ht_store_view &a, int64_t first, int count, int lane, int base, uint32_t packed,
-                                         const Vector &p) {
-  double sum = 0;
-  for (int j = 0; j < count; j += BATCH) {
-    loaded v[BATCH];
-    uint32_t about[BATCH];
-#pragma unroll
-    for (int u = 0; u < BATCH; u++) {
-      about[u] = __shfl_sync(~0u, packed, j + u & 31);
-      if (j + u < count) load(v[u], a, first + j + u, lane, about[u] & 255);
-    }
-#pragma unroll
-    for (int u = 0; u < BATCH; u++) {
-      int start = __shfl_sync(~0u, base, j + u & 31);
-      if (j + u >= count) break;
-      pair value = decode(v[u], about[u] >> 8 & 255, about[u] & 255);
-      double part = value.first * p(start, v[u].index & 0xffffu);
-      part = fma(value.second, p(start, v[u].index >> 16), part);
-      sum = fma(scale_of_packed(about[u]), part, sum);
-    }
-  }
-  return sum;
-}
-
-// Off-diagonal part of the product of a slice, in every lane that owns a row (the first of the row's lanes). block_level NULL: `asked`.
-template <class Vector>
-__device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_info &s, int lane, const uint8_t *block_level, int asked,
-                                        const Vector &p, groups_read *read) {
-  double sum = 0;
-  for (int first = 0; first < s.groups; first += HT_WARP) {
-    int count = min(HT_WARP, s.groups - first), base = 0;
-    uint32_t packed = 0;
-    if (lane < count) {
-      ht_group_info mine = stream(a.info + s.group + first + lane);
-      int level = level_of(mine, block_level ? asked_of(mine, block_level, a.blocks) : asked);
-      base = mine.base;
-      packed = pack(mine, level);
-      if (read) read->count(level);
-    }
-    sum += multiply_groups<STREAM_BATCH>(a, s.group + first, count, lane, base, packed, p);
-  }
-  for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
-  return sum;
-}
+__device__ inline pair decode_fixed(const loaded &v, int j, int level) { return decode(v, j, HT_GROUP_FIXED, level); }
 
 // A vector in global memory that does not change while the kernel runs.
 struct global_vector {
   const double *__restrict__ at;
-  __device__ double operator()(int base, uint32_t index) const { return __ldg(at + base + (int64_t)index); }
+  __device__ double operator()(int base, uint32_t index) const { return __ldg(at + (base + (int)index)); }
 };
+
+// A group that is not FIXED: rare, and kept out of the way.
+template <int UNITS, class Vector>
+__device__ __noinline__ double add_rare(const ht_store_view &a, int64_t unit, int level, const Vector p, double sum) {
+  ht_group_info info = info_of(a, unit);
+  loaded v;
+  load<UNITS>(v, a, unit, threadIdx.x & 31, level);
+  for (int j = 0; j < UNITS; j++) {
+    pair value = decode(v, j, encoding_of(info), level);
+    sum = fma(value.second, p(info.base, v.index[j] >> 16), fma(value.first, p(info.base, v.index[j] & 0xffffu), sum));
+  }
+  return sum;
+}
+
+template <int MODE, int UNITS, class Vector>
+__device__ inline double add_group(const ht_store_view &a, int64_t unit, int lane, const uint8_t *levels, int uniform, const Vector &p,
+                                   double sum, units_read *read) {
+  loaded v;
+  if (MODE != BY_GROUP) load<UNITS>(v, a, unit, lane, MODE);
+  ht_group_info info = info_of(a, unit);
+  int level = MODE;
+  if (MODE == BY_GROUP) {
+    level = level_of(info, levels ? asked_of(info, levels, a.blocks) : uniform);
+    if (encoding_of(info) == HT_GROUP_FIXED) load<UNITS>(v, a, unit, lane, level);
+    if (read) read->count(level, UNITS);
+  }
+  if (encoding_of(info) != HT_GROUP_FIXED) return add_rare<UNITS>(a, unit, level_of(info, level), p, sum);
+  double x[2 * UNITS], part;
+#pragma unroll
+  for (int j = 0; j < UNITS; j++) {
+    x[2 * j] = p(info.base, v.index[j] & 0xffffu);
+    x[2 * j + 1] = p(info.base, v.index[j] >> 16);
+  }
+  pair value = decode_fixed(v, 0, level);
+  part = fma(value.second, x[1], value.first * x[0]);
+  if (UNITS == 2) {
+    pair more = decode_fixed(v, 1, level);
+    part = fma(more.second, x[2 * UNITS - 1], fma(more.first, x[2 * UNITS - 2], part));
+  }
+  return fma(scale_of(info, level), part, sum);
+}
+
+// Sum over the lane's entries of the units begin..end-1; begin is a group's.
+template <int MODE, class Vector>
+__device__ inline double multiply_units(const ht_store_view &a, int64_t begin, int64_t end, int lane, const uint8_t *levels, int uniform,
+                                        const Vector &p, units_read *read) {
+  double sum = 0;
+  int64_t unit = begin;
+#pragma unroll 2
+  for (; unit + 2 <= end; unit += 2) sum = add_group<MODE, 2>(a, unit, lane, levels, uniform, p, sum, read);
+  if (unit < end) sum = add_group<MODE, 1>(a, unit, lane, levels, uniform, p, sum, read);
+  return sum;
+}
+
+// Off-diagonal part of the product of a slice, in the first lane of each row. BY_GROUP: levels NULL means that `uniform` is asked for.
+template <int MODE, class Vector>
+__device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_info &s, int lane, const uint8_t *levels, int uniform,
+                                        const Vector &p, units_read *read) {
+  double sum = multiply_units<MODE>(a, s.unit, s.unit + s.units, lane, levels, uniform, p, read);
+  for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
+  return sum;
+}
 
 // The diagonal's part at a level.
 __device__ inline double diagonal_at(const ht_store_view &a, int64_t row, int level) {

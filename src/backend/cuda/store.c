@@ -54,7 +54,7 @@ static ht_status create(ht_store *store, const ht_csr_view *a, const int32_t *or
   start = ht_seconds();
   HT_TRY(store->ctx, place_rows(store));
   HT_TRY(store->ctx, ht_cuda_store_build(store, a, 1));
-  store->bytes += store->view.groups * (HT_WARP * (4 + 4 + 4 + 8) + (int64_t)sizeof *store->view.info);
+  store->bytes += store->view.units * (HT_WARP * (4 + 4 + 4 + 8) + (int64_t)sizeof *store->view.info);
   store->info.bytes = store->bytes;
   store->info.time_build_s = ht_seconds() - start;
   return HT_OK;

@@ -84,11 +84,11 @@ struct entry {
   double value;
 };
 
-// Up to two entries of each lane for the next group, whose first column is returned; NONE when the slice is through.
-__device__ inline int next_group(walker &w, entry taken[2], const ht_store_view &a) {
+// Up to four entries of each lane for the next group, whose first column is returned; NONE when the slice is through.
+__device__ inline int next_group(walker &w, entry taken[HT_GROUP_ENTRIES], const ht_store_view &a) {
   int base = warp_min(w.column());
   if (a.patches && base != NONE) base = 0;
-  for (int k = 0; k < 2; k++) {
+  for (int k = 0; k < HT_GROUP_ENTRIES; k++) {
     int c = w.column();
     taken[k] = {NONE, 0, 0};
     if (c == NONE || c < base || c - base > FARTHEST) continue;
@@ -103,14 +103,18 @@ __device__ inline int next_group(walker &w, entry taken[2], const ht_store_view 
 } // namespace
 
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
-    ht_store_count(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, uint32_t *groups) {
+    ht_store_count(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, uint32_t *units) {
   int64_t slice = rows.first_slice + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
   if (slice >= rows.first_slice + rows.slices) return;
   walker w(a, rows, a.slice[slice], threadIdx.x & 31);
-  entry taken[2];
+  entry taken[HT_GROUP_ENTRIES];
   uint32_t count = 0;
-  while (next_group(w, taken, a) != NONE) count++;
-  if ((threadIdx.x & 31) == 0) groups[slice] = count;
+  bool whole = true;
+  while (next_group(w, taken, a) != NONE) {
+    whole = __any_sync(~0u, taken[2].column != NONE || taken[3].column != NONE);
+    count += 2;
+  }
+  if ((threadIdx.x & 31) == 0) units[slice] = count - !whole;
 }
 
 namespace {
@@ -153,9 +157,9 @@ __device__ inline segments encode(double v, int encoding, int e) {
 }
 
 // The exponent that makes every value of the group at most 1 - 2^-14, so that rounding to 16 bits cannot overflow.
-__device__ inline int group_exponent(const entry taken[2]) {
+__device__ inline int group_exponent(const entry taken[HT_GROUP_ENTRIES]) {
   int most = -2000;
-  for (int k = 0; k < 2; k++)
+  for (int k = 0; k < HT_GROUP_ENTRIES; k++)
     if (taken[k].value != 0) {
       int x = exponent_of(taken[k].value) + 1;
       most = max(most, scalbn(fabs(taken[k].value), -x) > 1 - 0x1p-14 ? x + 1 : x);
@@ -164,9 +168,9 @@ __device__ inline int group_exponent(const entry taken[2]) {
   return most == -2000 ? 0 : -most;
 }
 
-__device__ inline int choose_encoding(const entry taken[2], int e) {
+__device__ inline int choose_encoding(const entry taken[HT_GROUP_ENTRIES], int e) {
   bool fixed = e >= -HT_EXPONENT_BIAS && e <= HT_EXPONENT_MOST, normal = true;
-  for (int k = 0; k < 2; k++) {
+  for (int k = 0; k < HT_GROUP_ENTRIES; k++) {
     double v = taken[k].value, whole = fixed ? scalbn(v, 63 + e) : 0, size = fabs(v);
     fixed = fixed && whole == rint(whole);
     normal = normal && (size == 0 || (size >= 0x1p-126 && size < 0x1p127));
@@ -182,34 +186,39 @@ struct learned {
   int encoding;                     // the highest
 };
 
-__device__ inline int exact_level(const segments s[2]) {
-  bool tail = s[0].tail | s[1].tail, mid = s[0].mid | s[1].mid;
-  return __any_sync(~0u, tail) ? LEVEL_64 : __any_sync(~0u, mid) ? LEVEL_32 : LEVEL_16;
+__device__ inline int exact_level(const segments s[HT_GROUP_ENTRIES]) {
+  uint32_t mid = 0, tail = 0;
+  for (int k = 0; k < HT_GROUP_ENTRIES; k++) mid |= s[k].mid, tail |= s[k].tail;
+  return __any_sync(~0u, tail != 0) ? LEVEL_64 : __any_sync(~0u, mid != 0) ? LEVEL_32 : LEVEL_16;
 }
 
-__device__ inline void write_group(const ht_store_view &a, int64_t group, int lane, int base, const entry taken[2], const segments s[2]) {
-  int64_t at = group * HT_WARP + lane;
-  uint32_t index[2];
-  for (int k = 0; k < 2; k++) index[k] = taken[k].column == NONE ? 0 : (uint32_t)(taken[k].column - base);
-  a.index[at] = index[0] | index[1] << 16;
-  a.head[at] = s[0].head | s[1].head << 16;
-  a.mid[at] = s[0].mid | s[1].mid << 16;
-  a.tail[at] = (int64_t)((uint64_t)s[0].tail | (uint64_t)s[1].tail << 32);
+__device__ inline void write_group(const ht_store_view &a, int64_t unit, bool whole, int lane, int base,
+                                   const entry taken[HT_GROUP_ENTRIES], const segments s[HT_GROUP_ENTRIES]) {
+  for (int j = 0; j < (whole ? 2 : 1); j++) {
+    int64_t at = unit * HT_WARP + (whole ? 2 * lane + j : lane);
+    uint32_t index[2];
+    for (int k = 0; k < 2; k++) index[k] = taken[2 * j + k].column == NONE ? 0 : (uint32_t)(taken[2 * j + k].column - base);
+    const segments &first = s[2 * j], &second = s[2 * j + 1];
+    a.index[at] = index[0] | index[1] << 16;
+    a.head[at] = first.head | second.head << 16;
+    a.mid[at] = first.mid | second.mid << 16;
+    a.tail[at] = (int64_t)((uint64_t)first.tail | (uint64_t)second.tail << 32);
+  }
 }
 
-__device__ inline void fill_group(const ht_store_view &a, const walker &w, int64_t group, int lane, int base, const entry taken[2],
-                                  int exactness_flags, learned &l) {
+__device__ inline void fill_group(const ht_store_view &a, const walker &w, int64_t unit, bool whole, int lane, int base,
+                                  const entry taken[HT_GROUP_ENTRIES], int exactness_flags, learned &l) {
   int e = group_exponent(taken), encoding = choose_encoding(taken, e);
-  segments s[2];
+  segments s[HT_GROUP_ENTRIES];
   int last = base;
-  for (int k = 0; k < 2; k++) {
+  for (int k = 0; k < HT_GROUP_ENTRIES; k++) {
     s[k] = encode(taken[k].value, encoding, e);
     if (taken[k].column != NONE) last = max(last, taken[k].column);
   }
   last = warp_max(last);
   int exact = encoding == HT_GROUP_RAW ? LEVEL_64 : exact_level(s);
   if (encoding == HT_GROUP_FLOAT) exact = max(exact, (int)LEVEL_32);
-  for (int k = 0; k < 2; k++) {
+  for (int k = 0; k < HT_GROUP_ENTRIES; k++) {
     if (taken[k].column == NONE) continue;
     double low = taken[k].value - s[k].at_16, middle = taken[k].value - s[k].at_32;
     l.error_16 += low * low;
@@ -219,14 +228,14 @@ __device__ inline void fill_group(const ht_store_view &a, const walker &w, int64
     l.exact_32 += exact <= LEVEL_32;
   }
   if (!exactness_flags) exact = LEVEL_64;
-  write_group(a, group, lane, base, taken, s);
+  write_group(a, unit, whole, lane, base, taken, s);
   l.encoding = max(l.encoding, encoding);
   if (lane) return;
   int span = last / 64 - base / 64 + 1;
   ht_group_info info = {base, (uint8_t)(encoding == HT_GROUP_FIXED ? e + HT_EXPONENT_BIAS : 0), (uint8_t)(encoding | exact << 4),
                         (uint16_t)min(span, 65535)};
-  a.info[group] = info;
-  for (int asked = LEVEL_16; asked <= LEVEL_64; asked++) l.read[asked] += 1 << level_of(info, asked);
+  a.info[unit] = info;
+  for (int asked = LEVEL_16; asked <= LEVEL_64; asked++) l.read[asked] += (whole ? 2 : 1) << level_of(info, asked);
 }
 
 // The diagonal of the lane's row and the row's errors. `exact`: whether FP32 holds it.
@@ -258,11 +267,10 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
     ht_slice_info s = a.slice[slice];
     walker w(a, rows, s, lane);
     learned l = {};
-    entry taken[2];
-    for (int64_t group = s.group;; group++) {
+    entry taken[HT_GROUP_ENTRIES];
+    for (int64_t unit = s.unit, end = s.unit + s.units; unit < end; unit += 2) {
       int base = next_group(w, taken, a);
-      if (base == NONE) break;
-      fill_group(a, w, group, lane, base, taken, exactness_flags, l);
+      fill_group(a, w, unit, unit + 1 < end, lane, base, taken, exactness_flags, l);
     }
     l.error_16 = row_sum(l.error_16, s.lanes_log2);
     l.error_32 = row_sum(l.error_32, s.lanes_log2);
@@ -291,22 +299,24 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
   ht_slice_info s = a.slice[slice];
   walker w(a, rows, s, lane);
   unsigned bad = 0;
-  for (int64_t group = s.group; group < s.group + s.groups; group++) {
-    ht_group_info info = a.info[group];
+  for (int64_t unit = s.unit, end = s.unit + s.units; unit < end; unit += 2) {
+    ht_group_info info = a.info[unit];
     loaded v;
-    load(v, a, group, lane, LEVEL_64);
-    pair value = decode(v, encoding_of(info), LEVEL_64);
-    double scale = scale_of(info, LEVEL_64), got[2] = {value.first * scale, value.second * scale};
-    for (int k = 0; k < 2; k++) {
+    if (unit + 1 < end)
+      load<2>(v, a, unit, lane, LEVEL_64);
+    else
+      load<1>(v, a, unit, lane, LEVEL_64);
+    for (int k = 0; k < (unit + 1 < end ? 4 : 2); k++) {
+      pair both = decode(v, k / 2, encoding_of(info), LEVEL_64);
+      double got = (k & 1 ? both.second : both.first) * scale_of(info, LEVEL_64);
+      uint32_t index = k & 1 ? v.index[k / 2] >> 16 : v.index[k / 2] & 0xffffu;
       int c = w.column();
-      uint32_t index = k ? v.index >> 16 : v.index & 0xffffu;
-      bool taken = c != NONE && c >= info.base && c - info.base <= FARTHEST;
-      if (taken) {
-        int global = a.position[rows.columns[w.at]];
-        bad += scalbn(got[k], a.exponent[w.row] + a.exponent[global]) != rows.values[w.at] || (uint32_t)(c - info.base) != index;
+      if (c != NONE && c >= info.base && c - info.base <= FARTHEST) {
+        int global = a.position[w.rows.columns[w.at]];
+        bad += scalbn(got, a.exponent[w.row] + a.exponent[global]) != rows.values[w.at] || (uint32_t)(c - info.base) != index;
         w.advance();
       } else
-        bad += got[k] != 0;
+        bad += got != 0;
     }
   }
   bad += w.at < w.end;
@@ -347,9 +357,9 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
     double sum;
     if (a.patches) { // a patch reads all its columns at the level of the slice's own rows: column blocks are not known here
       patch_vector p = {x, a.halo + a.halo_start[patch], patch * a.patch_rows, (int)a.patch_rows};
-      sum = multiply_slice(a, s, lane, nullptr, block_level ? block_level[s.row / 64] : LEVEL_64, p, nullptr);
+      sum = multiply_slice<BY_GROUP>(a, s, lane, nullptr, block_level ? block_level[s.row / 64] : LEVEL_64, p, nullptr);
     } else {
-      sum = multiply_slice(a, s, lane, block_level, LEVEL_64, global_vector{x}, nullptr);
+      sum = multiply_slice<BY_GROUP>(a, s, lane, block_level, LEVEL_64, global_vector{x}, nullptr);
     }
     if ((lane & (1 << s.lanes_log2) - 1) == 0) y[row] = sum + diagonal_at(a, row, block_level ? block_level[row / 64] : LEVEL_64) * x[row];
   }

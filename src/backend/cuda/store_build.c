@@ -191,17 +191,17 @@ static ht_status count_groups(ht_store *store, const ht_csr_view *a, packet *p, 
     HT_TRY_GOTO(store->ctx, status, ht_cuda_synchronize(store->cuda), done); /* the packet is filled again */
   }
   HT_TRY_GOTO(store->ctx, status, ht_cuda_copy(store->cuda, v->slices * (int64_t)sizeof *counts, on_device, counts), done);
-  v->groups = 0;
+  v->units = 0;
   for (int64_t s = 0; s < v->slices; s++) {
     if (counts[s] > UINT16_MAX)
       HT_FAIL_GOTO(store->ctx, status, done, HT_UNSUPPORTED,
                    "row %lld, counted from 1, is too long for the cuda backend's split storage; use --format csr or --backend cpu",
                    (long long)store->order[store->slice[s].row] + 1);
-    store->slice[s].group = v->groups;
-    store->slice[s].groups = (uint16_t)counts[s];
-    v->groups += counts[s];
+    store->slice[s].unit = v->units;
+    store->slice[s].units = (uint16_t)counts[s];
+    v->units += counts[s];
   }
-  store->slice[v->slices].group = v->groups;
+  store->slice[v->slices].unit = v->units;
 done:
   ht_release(store->ctx, counts);
   ht_cuda_release(store->cuda, on_device);
@@ -210,8 +210,8 @@ done:
 
 static ht_status allocate_groups(ht_store *store) {
   ht_store_view *v = &store->view;
-  int64_t lanes = v->groups * HT_WARP;
-  HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, v->groups * (int64_t)sizeof *v->info, &v->info));
+  int64_t lanes = v->units * HT_WARP;
+  HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, v->units * (int64_t)sizeof *v->info, &v->info));
   HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, lanes * 4, &v->index));
   HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, lanes * 4, &v->head));
   HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, lanes * 4, &v->mid));
@@ -263,7 +263,7 @@ static ht_status tell(ht_store *store, const ht_csr_view *a) {
   info->share_exact_16 = (double)counts[0] / (double)a->nnz;
   info->share_exact_32 = (double)counts[1] / (double)a->nnz;
   store->exact_groups = store->exactness_flags && counts[1] > 0;
-  double rest = (double)v->groups * (HT_WARP * 4 + 8) + (double)v->slices * 16, rows = (double)v->padded;
+  double rest = (double)v->units * (HT_WARP * 4 + 8) + (double)v->slices * 16, rows = (double)v->padded;
   const double diagonal[HT_LEVELS] = {4, 4, 8};
   for (int level = 0; level < HT_LEVELS; level++)
     info->bytes_level[level] = (double)counts[2 + level] * HT_WARP * 4 + rest + rows * diagonal[level];

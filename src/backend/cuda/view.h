@@ -1,11 +1,14 @@
 /* The store as kernels see it: plain structs that host code (C11) fills and device code (C++) reads. All pointers are the device's.
  *
  * Rows are in solver order, padded to whole column blocks, and scaled symmetrically by powers of two as in ht_split_view. A slice is
- * what one warp multiplies: 32 >> lanes_log2 rows, 1 << lanes_log2 lanes each. Its off-diagonal entries form groups: two entries a
- * lane, so 64 an group, each with a 16-bit index: column = base + index. With patches a column is a place in the patch's own list: its
- * rows first, then its halo. A lane without an entry holds value 0 and index 0.
- * Entry e of a row (diagonal not counted) is in group slot (e / 2) >> lanes_log2 of lane (e / 2) & (lanes - 1), at place e & 1, unless
- * entries of a group lie too far apart: then a lane waits for the next group.
+ * what one warp multiplies: 32 >> lanes_log2 rows, 1 << lanes_log2 lanes each. Its off-diagonal entries form groups of four a lane, each
+ * with a 16-bit index: column = base + index. With patches a column is a place in the patch's own list: its rows first, then its halo. A
+ * lane without an entry holds value 0 and index 0. Entry e of a row (diagonal not counted) belongs to its lane (e / 2) & (lanes - 1), and
+ * a lane takes its entries in order, unless entries of a group lie too far apart: then it waits for the next group.
+ *
+ * A group is stored as two units of two entries a lane, the last of a slice as one where that suffices. Unit u owns the words 32 u to
+ * 32 u + 31 of index, head and mid (two 16-bit numbers each) and of tail (two 32-bit numbers each). In a whole group at unit u a lane's
+ * words are 32 u + 2 lane and the next, in a half one 32 u + lane. info[u] describes the group that begins at unit u.
  *
  * Values: head, mid and tail as in ht_split_view, for each group FIXED (with its exponent), FLOAT or RAW. At the 16-bit level a FLOAT
  * group is read at 32 bits, because BF16 would lose more than FIXED ever does; a RAW group is read whole at every level. The diagonal
@@ -16,7 +19,8 @@
 
 enum {
   HT_WARP = 32,
-  HT_GROUP = 64,          /* entries a group */
+  HT_GROUP_ENTRIES = 4,   /* a lane */
+  HT_UNIT = 64,           /* entries a unit */
   HT_EXPONENT_BIAS = 8,   /* of ht_group_info.exponent: |a^| may exceed 1 where A is not positive definite */
   HT_EXPONENT_MOST = 200, /* smaller values are FLOAT or RAW */
   HT_LANES_LOG2_MOST = 5,
@@ -33,16 +37,16 @@ typedef struct ht_group_info {
 } ht_group_info;
 
 typedef struct ht_slice_info {
-  int64_t group; /* first */
-  int32_t row;   /* first */
-  uint16_t groups;
+  int64_t unit; /* first */
+  int32_t row;  /* first */
+  uint16_t units;
   uint8_t lanes_log2;
   uint8_t encoding; /* the highest HT_GROUP_... of its groups */
 } ht_slice_info;
 
 typedef struct ht_store_view {
-  int64_t n, padded, slices, groups, blocks;
-  const ht_slice_info *slice; /* slices + 1: of the last one only `group` counts */
+  int64_t n, padded, slices, units, blocks;
+  const ht_slice_info *slice; /* slices + 1: of the last one only `unit` and `row` count */
   ht_group_info *info;
   uint32_t *index; /* two 16-bit indices a lane, as head and mid */
   uint32_t *head, *mid;
