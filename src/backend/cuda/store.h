@@ -14,7 +14,6 @@ struct ht_store {
   int exactness_flags;
   /* what the host keeps, for new values */
   int32_t *order, *position; /* as in the view */
-  int exact_groups;          /* whether a group may be read below the level that is asked for */
   int sorted;                /* the order is the natural one, so that columns ascend in it */
   int16_t *exponent;
   double *scaled_diagonal; /* padded */
