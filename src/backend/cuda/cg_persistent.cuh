@@ -83,16 +83,20 @@ template <int LEVEL> __device__ inline double multiply_kept(const cache<LEVEL> &
 }
 
 struct slice_rest { // the slice's groups, from the patch's first on
-  int begin, end, lanes_log2;
+  int begin, end;
+  uint8_t lanes_log2, encoding;
 };
 
 // Off-diagonal part of the slice's product, in the first lane of each row.
 template <int LEVEL>
-__device__ inline double multiply_patch_slice(const ht_store_view &a, const cache<LEVEL> &c, int64_t first, const slice_rest &s, int lane) {
+__device__ inline double multiply_patch_slice(const ht_store_view &a, const cache<LEVEL> &c, int64_t first, const slice_rest &s, int lane,
+                                              int plain) {
   int kept = min(max(c.units, s.begin), s.end);
   if (kept < s.end) kept -= (kept - s.begin) & 1; // a group is kept or not
   double sum = multiply_kept(c, s.begin, kept, lane);
-  if (kept < s.end) sum += multiply_units<BY_GROUP>(a, first + kept, first + s.end, lane, nullptr, LEVEL, shared_vector{c.p}, nullptr);
+  if (kept < s.end)
+    sum += plain ? multiply_units<LEVEL>(a, first + kept, first + s.end, s.encoding, lane, nullptr, LEVEL, shared_vector{c.p}, nullptr)
+                 : multiply_units<BY_GROUP>(a, first + kept, first + s.end, s.encoding, lane, nullptr, LEVEL, shared_vector{c.p}, nullptr);
   for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
   return sum;
 }
@@ -137,27 +141,34 @@ __device__ inline void write_row(double *to, double z, double ms, double p) {
   asm volatile("st.global.cg.f64 [%0], %1;" ::"l"(to + 2), "d"(p) : "memory");
 }
 
+enum { LEFT = 8 }; // lanes that a warp's sums are left in, before the block adds them
+
 struct block_state {
-  double warp[SUMS_PADDED][MOST_THREADS / 32];
+  double left[HT_SUMS][MOST_THREADS / 32 * LEFT];
   ht_cuda_cg_scalars scalars;
   double rr; // of a plain iteration
   int plain;
 };
 
-// The block's sums to `part`, and the barrier. All that the block published before is seen by who passes.
-__device__ inline void reduce_and_wait(block_state &shared, double v[SUMS_PADDED], double *part, uint32_t *counter, uint32_t target) {
-  int lane = threadIdx.x & 31, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-  double mine = transpose_sum(v, lane);
-  if ((lane & 3) == 0) shared.warp[lane / 4][warp] = mine;
-  __syncthreads();
-  if (warp == 0) {
-    double w[SUMS_PADDED];
+// The block's sums to `part`, and the barrier. All that the block published before is seen by who passes. Most of the adding is left to
+// five warps, one a sum: if each warp brought its sums to the end, that would be half of an iteration's instructions.
+__device__ inline void reduce_and_wait(block_state &shared, const double v[HT_SUMS], double *part, uint32_t *counter, uint32_t target) {
+  int lane = threadIdx.x & 31, warp = threadIdx.x / 32, count = blockDim.x / 32 * LEFT;
 #pragma unroll
-    for (int k = 0; k < SUMS_PADDED; k++) w[k] = k < HT_SUMS && lane < warps ? shared.warp[k][lane] : 0;
-    double sum = transpose_sum(w, lane);
-    if ((lane & 3) == 0 && lane / 4 < HT_SUMS) __stcg(&part[lane / 4 * MOST_BLOCKS + blockIdx.x], sum);
-    __syncwarp();
-    if (lane == 0) arrive_and_wait(counter, target);
+  for (int k = 0; k < HT_SUMS; k++) {
+    double sum = v[k];
+    sum += __shfl_xor_sync(~0u, sum, 16);
+    sum += __shfl_xor_sync(~0u, sum, 8);
+    if (lane < LEFT) shared.left[k][warp * LEFT + lane] = sum;
+  }
+  __syncthreads();
+  if (warp < HT_SUMS) {
+    double sum = 0;
+    for (int i = lane; i < count; i += 32) sum += shared.left[warp][i];
+    sum = warp_sum(sum);
+    if (lane == 0) __stcg(&part[warp * MOST_BLOCKS + blockIdx.x], sum);
+    asm volatile("bar.sync 1, %0;" ::"n"(32 * HT_SUMS) : "memory");
+    if (threadIdx.x == 0) arrive_and_wait(counter, target);
   }
   __syncthreads();
 }
@@ -252,7 +263,7 @@ template <int LEVEL> __device__ inline row_rest load_rest(const ht_store_view &a
 __device__ inline slice_rest load_slice(const ht_store_view &a, int slice, int64_t first_unit) {
   ht_slice_info info = a.slice[slice];
   int begin = (int)(info.unit - first_unit);
-  return {begin, begin + info.units, info.lanes_log2};
+  return {begin, begin + info.units, info.lanes_log2, info.encoding};
 }
 
 // The row of this lane in the slice, its part of the vectors; and what its neighbours need to make its next p.
@@ -265,7 +276,7 @@ __device__ inline void begin_row(row_state &q, const row_rest &rest, const ht_cu
   if (rest.publish) write_row(v.exchange[0] + 4 * i, weights.m * q.r, weights.m * q.s, v.p[i]);
 }
 
-template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors &v, int kept) {
+template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors &v, int kept, int plain) {
   constexpr bool KEEP = ROWS <= 4;        // all of a row in registers
   constexpr int HELD = ROWS <= 4 ? 2 : 1; // halo entries a thread asks for before it knows alpha and beta
   extern __shared__ __align__(16) uint8_t memory[];
@@ -301,7 +312,7 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
   for (int k = 0; k < ROWS; k++) {
     int slice = warp + k * warps;
     own[k].row = -1;
-    if (KEEP) kept_slice[k] = {0, 0, 0};
+    if (KEEP) kept_slice[k] = {0, 0, 0, 0};
     if (slice >= slices) continue;
     slice_rest groups_of = load_slice(a, first_slice + slice, first_unit);
     if (KEEP) kept_slice[k] = groups_of;
@@ -331,7 +342,7 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
       if (shared.scalars.event != CONTINUE) break;
       if (blockIdx.x == 0 && threadIdx.x == blockDim.x - 1) record_plain(v, shared);
     }
-    double alpha = shared.scalars.alpha, beta = shared.scalars.beta, sums[SUMS_PADDED] = {};
+    double alpha = shared.scalars.alpha, beta = shared.scalars.beta, sums[HT_SUMS] = {};
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
       row_state &q = own[k];
@@ -364,7 +375,7 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
       row_state &q = own[k];
       if (warp + k * warps >= slices) continue;
       slice_rest groups_of = KEEP ? kept_slice[k] : load_slice(a, first_slice + warp + k * warps, first_unit);
-      double sum = multiply_patch_slice<LEVEL>(a, c, first_unit, groups_of, lane);
+      double sum = multiply_patch_slice<LEVEL>(a, c, first_unit, groups_of, lane, plain);
       if (q.row < 0) continue;
       row_rest rest = KEEP ? kept_rest[k] : load_rest<LEVEL>(a, v, first_row + q.row);
       row_weights weights = weights_of(rest, jacobi);
@@ -399,7 +410,7 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
 } // namespace ht
 
 #define HT_PERSISTENT(rows, bits, level)                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(rows == 1 ? 640 : 512, 1)                                                                   \
-      ht_cg_persistent_##rows##_##bits(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int kept) {  \
-    ht::run_persistent<rows, level>(a, v, kept);                                                                                           \
+  extern "C" __global__ void __launch_bounds__(rows == 1 ? 640 : 512, 1) ht_cg_persistent_##rows##_##bits(                                 \
+      const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int kept, int plain) {                        \
+    ht::run_persistent<rows, level>(a, v, kept, plain);                                                                                    \
   }

@@ -29,10 +29,12 @@ __device__ inline int level_of(const ht_group_info &g, int asked) {
 }
 
 // FIXED values are to be multiplied by this; the others stand for themselves.
-__device__ inline double scale_of(const ht_group_info &g, int level) {
-  if (encoding_of(g) != HT_GROUP_FIXED) return 1;
+__device__ inline double fixed_scale(const ht_group_info &g, int level) {
   int bits = level == LEVEL_64 ? 63 : level == LEVEL_32 ? 31 : 15;
   return power_of_two(HT_EXPONENT_BIAS - (int)g.exponent - bits);
+}
+__device__ inline double scale_of(const ht_group_info &g, int level) {
+  return encoding_of(g) == HT_GROUP_FIXED ? fixed_scale(g, level) : 1;
 }
 
 __device__ inline double decode_64(int encoding, int high, uint32_t tail) {

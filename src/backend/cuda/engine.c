@@ -13,7 +13,7 @@ enum {
   SUMS = 16,
   PERSISTENT_SUMS = 2 * 8 * 160,
   STREAMING_SHARED = 8 * 3 * 2560,
-  STATIC_SHARED = 4096,
+  STATIC_SHARED = 10240,
   NARROW_WARPS = 20,
   WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
 };
@@ -277,12 +277,12 @@ static ht_status run_persistent(ht_engine *e) {
   static const int64_t value_bytes[HT_LEVELS] = {4, 8, 16};
   const ht_store *store = e->store;
   ht_store_view *a = &e->store->view;
-  int64_t columns = a->patch_rows + store->halo_most, group = (value_bytes[e->highest] + 4) * HT_WARP + 8;
+  int64_t columns = a->patch_rows + store->halo_most, unit = (value_bytes[e->highest] + 4) * HT_WARP + 8;
   int64_t rest = e->cuda->shared_block_bytes - STATIC_SHARED - (columns + 4) * 8;
-  int kept = smaller(rest / group, INT32_MAX);
+  int kept = smaller(rest / unit, INT32_MAX), plain = !e->store->exact_groups || e->highest == HT_LEVEL_16;
   ht_launch launch = {.grid = (unsigned)a->patches, .block = e->block, .shared_bytes = persistent_shared(e), .cooperative = 1};
   HT_TRY(e->ctx, ht_cuda_fill(e->cuda, 64, 0, e->v.barrier));
-  return ht_cuda_launch(e->cuda, persistent_kernel(e, e->highest), launch, HT_ARGS(a, &e->v, &kept));
+  return ht_cuda_launch(e->cuda, persistent_kernel(e, e->highest), launch, HT_ARGS(a, &e->v, &kept, &plain));
 }
 
 /* The records since `first`: those that came with the event, and the rest of a run longer than any that a guard asks for. */

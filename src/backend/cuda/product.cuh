@@ -89,72 +89,67 @@ __device__ inline pair decode(const loaded &v, int j, int encoding, int level) {
   return {decode_64(encoding, first, v.tail[j].x), decode_64(encoding, second, v.tail[j].y)};
 }
 
-__device__ inline pair decode_fixed(const loaded &v, int j, int level) { return decode(v, j, HT_GROUP_FIXED, level); }
-
 // A vector in global memory that does not change while the kernel runs.
 struct global_vector {
   const double *__restrict__ at;
   __device__ double operator()(int base, uint32_t index) const { return __ldg(at + (base + (int)index)); }
 };
 
-// A group that is not FIXED: rare, and kept out of the way.
-template <int UNITS, class Vector>
-__device__ __noinline__ double add_rare(const ht_store_view &a, int64_t unit, int level, const Vector p, double sum) {
-  ht_group_info info = info_of(a, unit);
-  loaded v;
-  load<UNITS>(v, a, unit, threadIdx.x & 31, level);
-  for (int j = 0; j < UNITS; j++) {
-    pair value = decode(v, j, encoding_of(info), level);
-    sum = fma(value.second, p(info.base, v.index[j] >> 16), fma(value.first, p(info.base, v.index[j] & 0xffffu), sum));
-  }
-  return sum;
-}
-
-template <int MODE, int UNITS, class Vector>
+// One group. MODE is the level it is read at, or BY_GROUP; ENCODED: it may be other than FIXED.
+template <int MODE, bool ENCODED, int UNITS, class Vector>
 __device__ inline double add_group(const ht_store_view &a, int64_t unit, int lane, const uint8_t *levels, int uniform, const Vector &p,
                                    double sum, units_read *read) {
   loaded v;
-  if (MODE != BY_GROUP) load<UNITS>(v, a, unit, lane, MODE);
+  if (MODE != BY_GROUP && !ENCODED) load<UNITS>(v, a, unit, lane, MODE);
   ht_group_info info = info_of(a, unit);
   int level = MODE;
-  if (MODE == BY_GROUP) {
-    level = level_of(info, levels ? asked_of(info, levels, a.blocks) : uniform);
-    if (encoding_of(info) == HT_GROUP_FIXED) load<UNITS>(v, a, unit, lane, level);
-    if (read) read->count(level, UNITS);
+  if (MODE == BY_GROUP) level = levels ? asked_of(info, levels, a.blocks) : uniform;
+  if (MODE == BY_GROUP || ENCODED) {
+    level = level_of(info, level);
+    load<UNITS>(v, a, unit, lane, level);
   }
-  if (encoding_of(info) != HT_GROUP_FIXED) return add_rare<UNITS>(a, unit, level_of(info, level), p, sum);
-  double x[2 * UNITS], part;
+  if (MODE == BY_GROUP && read) read->count(level, UNITS);
+  double x[2 * UNITS];
 #pragma unroll
   for (int j = 0; j < UNITS; j++) {
     x[2 * j] = p(info.base, v.index[j] & 0xffffu);
     x[2 * j + 1] = p(info.base, v.index[j] >> 16);
   }
-  pair value = decode_fixed(v, 0, level);
-  part = fma(value.second, x[1], value.first * x[0]);
-  if (UNITS == 2) {
-    pair more = decode_fixed(v, 1, level);
-    part = fma(more.second, x[2 * UNITS - 1], fma(more.first, x[2 * UNITS - 2], part));
+  int encoding = ENCODED ? encoding_of(info) : (int)HT_GROUP_FIXED;
+  double part = 0;
+#pragma unroll
+  for (int j = 0; j < UNITS; j++) {
+    pair value = decode(v, j, encoding, level);
+    part = j ? fma(value.first, x[2 * j], part) : value.first * x[0];
+    part = fma(value.second, x[2 * j + 1], part);
   }
-  return fma(scale_of(info, level), part, sum);
+  return fma(ENCODED ? scale_of(info, level) : fixed_scale(info, level), part, sum);
 }
 
-// Sum over the lane's entries of the units begin..end-1; begin is a group's.
-template <int MODE, class Vector>
-__device__ inline double multiply_units(const ht_store_view &a, int64_t begin, int64_t end, int lane, const uint8_t *levels, int uniform,
-                                        const Vector &p, units_read *read) {
+template <int MODE, bool ENCODED, class Vector>
+__device__ inline double add_units(const ht_store_view &a, int64_t begin, int64_t end, int lane, const uint8_t *levels, int uniform,
+                                   const Vector &p, units_read *read) {
   double sum = 0;
   int64_t unit = begin;
 #pragma unroll 2
-  for (; unit + 2 <= end; unit += 2) sum = add_group<MODE, 2>(a, unit, lane, levels, uniform, p, sum, read);
-  if (unit < end) sum = add_group<MODE, 1>(a, unit, lane, levels, uniform, p, sum, read);
+  for (; unit + 2 <= end; unit += 2) sum = add_group<MODE, ENCODED, 2>(a, unit, lane, levels, uniform, p, sum, read);
+  if (unit < end) sum = add_group<MODE, ENCODED, 1>(a, unit, lane, levels, uniform, p, sum, read);
   return sum;
+}
+
+// Sum over the lane's entries of the units begin..end-1 of a slice whose highest encoding is given; begin is a group's.
+template <int MODE, class Vector>
+__device__ inline double multiply_units(const ht_store_view &a, int64_t begin, int64_t end, int encoding, int lane, const uint8_t *levels,
+                                        int uniform, const Vector &p, units_read *read) {
+  if (encoding == HT_GROUP_FIXED) return add_units<MODE, false>(a, begin, end, lane, levels, uniform, p, read);
+  return add_units<MODE, true>(a, begin, end, lane, levels, uniform, p, read);
 }
 
 // Off-diagonal part of the product of a slice, in the first lane of each row. BY_GROUP: levels NULL means that `uniform` is asked for.
 template <int MODE, class Vector>
 __device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_info &s, int lane, const uint8_t *levels, int uniform,
                                         const Vector &p, units_read *read) {
-  double sum = multiply_units<MODE>(a, s.unit, s.unit + s.units, lane, levels, uniform, p, read);
+  double sum = multiply_units<MODE>(a, s.unit, s.unit + s.units, s.encoding, lane, levels, uniform, p, read);
   for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
   return sum;
 }

@@ -3,12 +3,7 @@
 #include <string.h>
 #include "backend/cuda/store.h"
 
-enum {
-  NARROW_THREADS = 640, /* that have registers enough for a row each in the persistent engine */
-  WINDOW = 1024,
-  LANE_GROUPS = 32,
-  SORTED_LENGTHS = 4096
-};
+enum { LEAST_WARPS = 8, WINDOW = 1024, LANE_GROUPS = 32, SORTED_LENGTHS = 4096 };
 static const double WASTE = 1.1; /* padding that is worth sorting for */
 
 static int64_t length_of(const ht_csr_view *a, int32_t row) { return row < 0 ? 0 : a->row_start[row + 1] - a->row_start[row]; }
@@ -74,13 +69,11 @@ static ht_status make_order(ht_store *store, const ht_csr_view *a, const int32_t
 
 /* ---- slices ---- */
 
-/* Lanes a row, so that the persistent engine's threads all have work: a power of two. */
-static int least_lanes_log2(const ht_store *store, const ht_csr_view *a) {
+/* Lanes a row: several where a patch would not give the persistent engine LEAST_WARPS warps to hide latencies with. */
+static int least_lanes_log2(const ht_store *store) {
   int lanes_log2 = 0;
-  if (!store->plan.patch_rows) return 0;
-  double pairs = (double)a->nnz / (double)a->n / 2;
-  while (lanes_log2 < HT_LANES_LOG2_MOST && (store->plan.patch_rows << (lanes_log2 + 1)) <= NARROW_THREADS && (2 << lanes_log2) <= pairs)
-    lanes_log2++;
+  int64_t rows = store->plan.patch_rows;
+  while (rows && lanes_log2 < HT_LANES_LOG2_MOST && rows << lanes_log2 < HT_WARP * LEAST_WARPS) lanes_log2++;
   return lanes_log2;
 }
 
@@ -98,7 +91,7 @@ static int slice_lanes_log2(const ht_store *store, const ht_csr_view *a, int64_t
 
 static ht_status make_slices(ht_store *store, const ht_csr_view *a) {
   ht_store_view *v = &store->view;
-  int least = least_lanes_log2(store, a);
+  int least = least_lanes_log2(store);
   int64_t count = 0;
   for (int64_t i = 0; i < v->padded; i += HT_WARP >> slice_lanes_log2(store, a, i, least)) count++;
   HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, count + 1, sizeof *store->slice, &store->slice));
