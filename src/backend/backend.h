@@ -105,7 +105,8 @@ typedef struct ht_split_view {
    * the scaled constant vector w of each component: the rounding then acts like a change of the couplings, not of the near-null space.
    * Of a slice block*block*HT_LANES numbers, ordered like a group's values. */
   const float *delta16;
-  /* Largest 2-norm over the block's columns of (A^ - A^level), for HT_LEVEL_16 and HT_LEVEL_32; blocks entries each. */
+  /* Largest 2-norm over the block's columns of (A^ - A^level), for HT_LEVEL_16 and HT_LEVEL_32, that of 16 bits never below that of 32;
+   * blocks entries each. */
   const float *column_error[HT_LEVEL_64];
   /* y = S A^ S x. Exponent of s_i in solver order, or NULL when all are uniform_exponent. */
   const int16_t *scale_exponent;

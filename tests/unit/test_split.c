@@ -306,6 +306,7 @@ static void check_errors(check *c) {
     for (int64_t b = 0; b < v->blocks; b++) {
       double largest = 0;
       for (int64_t j = b * HT_COLUMN_BLOCK; j < (b + 1) * HT_COLUMN_BLOCK; j++) largest = fmax(largest, error2[j]);
+      if (level == HT_LEVEL_16) largest = fmax(largest, pow((double)v->column_error[HT_LEVEL_32][b], 2));
       /* Tiles that share rows count their own entries' correction apart from each other. */
       if (!shared || level == HT_LEVEL_32) assert_true(fabs(v->column_error[level][b] - sqrt(largest)) <= 1e-6 * sqrt(largest) + 1e-300);
     }
