@@ -56,7 +56,8 @@ static ht_policy fixed(const char *name, ht_level level) {
 }
 
 static ht_policy budget(const ht_policy_options *o) {
-  return (ht_policy){.start = HT_LEVEL_64, .decide = decide_budget, .rule = HT_DECIDE_BUDGET, .theta = o->budget_theta, .eta = o->budget_eta};
+  return (ht_policy){
+      .start = HT_LEVEL_64, .decide = decide_budget, .rule = HT_DECIDE_BUDGET, .theta = o->budget_theta, .eta = o->budget_eta};
 }
 
 /* From this many nonzeros a row 16-bit values pay even for half as many iterations again. Elasticity, with several unknowns
