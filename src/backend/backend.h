@@ -205,6 +205,18 @@ typedef struct ht_store_info {
 /* The CG engine of a store: vectors stay with the engine, scalars travel in ht_cg_state. */
 typedef struct ht_engine ht_engine;
 
+/* ---- Sums that are taken together ----
+ * x'y, the largest |x_i|, or ||x - y||^2. A NaN among the entries shows in the result. */
+typedef enum ht_reduction_kind { HT_DOT, HT_NORM_INF, HT_DISTANCE_SQUARE } ht_reduction_kind;
+
+enum { HT_REDUCTIONS_MOST = 8 };
+
+typedef struct ht_reduction {
+  ht_reduction_kind kind;
+  const double *x, *y; /* y: not for HT_NORM_INF */
+  double result;
+} ht_reduction;
+
 /* ---- The table ----
  * Vectors that are given to a product or a vector operation lie in the backend's memory; ht_context carries the device that is in
  * use. A device that fails records its error in the context; sums are NaN from then on, and `failed` says so. */
@@ -246,6 +258,8 @@ typedef struct ht_backend {
   void (*copy)(ht_context *ctx, int64_t n, const double *x, double *y);                      /* y = x */
   void (*shift)(ht_context *ctx, int64_t n, int exponent, const double *x, double *y);       /* y = 2^exponent x, as ldexp; y may be x */
   double (*norm_inf)(ht_context *ctx, int64_t n, const double *x);                           /* NaN where an entry is */
+  /* Up to HT_REDUCTIONS_MOST of them over vectors of n, each to the bits that it has alone: a device is waited for once. */
+  void (*reduce)(ht_context *ctx, int64_t n, int count, ht_reduction *reductions);
   /* The fused loop on the split storage; NULL where the backend has none. A plan holds what depends on the pattern and the
    * number of threads; run works until an event and allocates nothing. A resumed run takes the pending step first. */
   ht_status (*cg_prepare)(ht_context *ctx, const ht_split_view *a, ht_cg_plan **plan);

@@ -4,6 +4,9 @@
 #include "op/operator.h"
 #include "op/placed.h"
 
+#define HT_SQUARE_LEAST 1e-280 /* sums of squares within these have lost nothing to the ends of the range */
+#define HT_SQUARE_MOST 1e300
+
 typedef struct ht_certifier {
   ht_context *ctx;
   ht_operator *op;
@@ -20,13 +23,15 @@ typedef struct ht_certifier {
  * error too. */
 ht_status ht_certifier_init(ht_certifier *c, ht_context *ctx, const ht_matrix *matrix, int averaged, ht_operator *op);
 void ht_certifier_release(ht_certifier *c); /* one that is zeroed is allowed */
-/* r = b - A x, and its 2-norm. */
-ht_status ht_certify(ht_certifier *c, const double *x, const double *b, double *r, double *norm);
+/* r = b - A x, and its 2-norm. `more`: up to HT_REDUCTIONS_MOST - 1 reductions, `count` of them, that are taken along once r is there. */
+ht_status ht_certify(ht_certifier *c, const double *x, const double *b, double *r, int count, ht_reduction *more, double *norm);
 /* Matrix bytes that one residual reads. */
 double ht_certificate_bytes(const ht_certifier *c);
 /* ||r||_inf / (||A||_inf ||x||_inf + ||b||_inf): the normwise backward error (Rigal and Gaches 1967). */
-double ht_backward_error(const ht_certifier *c, const double *x, const double *b, const double *r);
+double ht_backward_error(const ht_certifier *c, double r_norm_inf, double x_norm_inf, double b_norm_inf);
 /* The 2-norm, without overflow or underflow for any finite values. */
 double ht_norm2(const ht_certifier *c, const double *x);
+/* The same where x'x is known. */
+double ht_norm2_of_square(const ht_certifier *c, const double *x, double square);
 
 #endif

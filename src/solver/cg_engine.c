@@ -8,9 +8,7 @@ static void set_residual(ht_loop *loop, const double *r) { loop->op->backend->en
 static void get_residual(const ht_loop *loop, double *r) { loop->op->backend->engine_get_residual(loop->engine, r); }
 static double direction_square(const ht_loop *loop) { return loop->op->backend->engine_direction_square(loop->engine); }
 
-static void levels_changed(ht_loop *loop) {
-  loop->op->backend->engine_set_levels(loop->engine, loop->block_level);
-}
+static void levels_changed(ht_loop *loop) { loop->op->backend->engine_set_levels(loop->engine, loop->block_level); }
 
 static ht_cg_event run(ht_loop *loop) { return loop->op->backend->engine_run(loop->engine, &loop->state); }
 

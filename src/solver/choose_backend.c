@@ -17,6 +17,7 @@ static const char *only_on_cpu(const struct ht_options *o, int64_t nnz) {
   const ht_precond_entry *precond = ht_precond_at(o->precond.precond);
   if (nnz < 0) return "the caller's operator works in the host's memory";
   if (precond && precond->host_only) return "the preconditioner works there only";
+  if (o->op.isa) return "an instruction set is asked for";
   if (o->solve.engine == HT_ENGINE_FUSED) return "the engine fused works there only";
   return NULL;
 }

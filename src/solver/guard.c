@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Iterations between two looks at level and progress. An engine that stops for them waits for the host: it is asked less often. */
-enum { CHECK_EVERY = 64, ENGINE_CHECK_EVERY = 512 };
+/* Iterations between two looks at level and progress. An engine on a device waits for the host while it looks: it is asked less often,
+ * but where a low level is on trial. */
+enum { CHECK_EVERY = 64, ENGINE_CHECK_EVERY = 512, ENGINE_FIRST_PAUSE = 256 };
 
 /* The loop aims slightly below the goal, because the true residual it is judged by differs in the last digits. */
 static const double AIM = 0.995;
@@ -47,9 +48,9 @@ static void begin(ht_guard *g, double norm) {
   g->claimed = INFINITY;
   g->futile = 0;
   g->improved_at = 0;
-  g->check_every = g->loop->decides ? ENGINE_CHECK_EVERY : CHECK_EVERY;
+  g->check_every = g->loop->decides && !g->policy.fallback ? ENGINE_CHECK_EVERY : CHECK_EVERY;
   g->next_check = g->check_every;
-  g->next_pause = g->progress ? 0 : g->loop->decides ? CHECK_EVERY : 1;
+  g->next_pause = g->progress ? 0 : g->loop->decides ? ENGINE_FIRST_PAUSE : 1;
   g->segment_end = -1;
   g->replacements = g->restores = 0;
   s->iteration = 0;
@@ -77,32 +78,34 @@ static ht_status iterate(ht_guard *g, ht_outcome *outcome, double *norm) {
 static ht_status keep_best(ht_guard *g, double *norm) {
   int64_t n = g->loop->op->n;
   double best = g->best_norm;
-  if (best < INFINITY) HT_TRY(g->ctx, ht_certify(&g->certifier, g->best, g->b, g->residual, &best));
+  if (best < INFINITY) HT_TRY(g->ctx, ht_certify(&g->certifier, g->best, g->b, g->residual, 0, NULL, &best));
   g->loop->get_iterate(g->loop, g->x);
-  HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, norm));
+  HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, 0, NULL, norm));
   if (*norm <= best) return HT_OK;
   g->certifier.backend->copy(g->ctx, n, g->best, g->x);
-  return ht_certify(&g->certifier, g->x, g->b, g->residual, norm);
+  return ht_certify(&g->certifier, g->x, g->b, g->residual, 0, NULL, norm);
 }
 
-/* Entries of b and x0 must be finite, in the scale of the solve too; the outcome says which is not. */
-static ht_status find_non_finite(ht_guard *g, const double *vector, int shift, const char *name, int *found) {
+/* Entries of b and x0 must be finite, in the scale of the solve too; the outcome says which is not. size: the
+ * vector's largest entry. */
+static ht_status find_non_finite(ht_guard *g, const double *vector, double size, const char *name, int *found) {
   const double *v;
   int64_t n = g->loop->op->n;
-  *found = !isfinite(ldexp(g->certifier.backend->norm_inf(g->ctx, n, vector), shift));
-  if (!*found) return HT_OK;
+  *found = 0;
+  if (isfinite(ldexp(size, g->shift))) return HT_OK;
   HT_TRY(g->ctx, ht_guard_look(g, vector, &v));
-  for (int64_t i = 0; i < n; i++) {
-    if (isfinite(ldexp(v[i], shift))) continue;
-    snprintf(g->detail, HT_REPORT_TEXT, "entry %lld of %s, counted from 1, is %g%s", (long long)i + 1, name, v[i],
-             isfinite(v[i]) ? ", too large beside b" : "");
-    break;
+  for (int64_t i = 0; i < n && !*found; i++) {
+    *found = !isfinite(ldexp(v[i], g->shift));
+    if (*found)
+      snprintf(g->detail, HT_REPORT_TEXT, "entry %lld of %s, counted from 1, is %g%s", (long long)i + 1, name, v[i],
+               isfinite(v[i]) ? ", too large beside b" : "");
   }
   return HT_OK;
 }
 
-static void fill_report(const ht_guard *g, double norm, ht_report *report) {
+static void fill_report(ht_guard *g, double norm, ht_report *report) {
   const ht_cg_state *s = &g->loop->state;
+  ht_guard_measure(g);
   report->iterations = s->iteration;
   report->products = s->iteration + g->certifier.products;
   report->replacements = g->replacements;
@@ -111,7 +114,7 @@ static void fill_report(const ht_guard *g, double norm, ht_report *report) {
   report->residual_true = norm / g->norm_b;
   report->residual_recursive = s->norm_r / g->norm_b;
   report->tolerance = g->goal / g->norm_b;
-  report->backward_error = ht_backward_error(&g->certifier, g->x, g->b, g->residual);
+  report->backward_error = ht_guard_backward_error(g);
   report->bytes_16 = s->bytes_level[HT_LEVEL_16];
   report->bytes_f32 = s->bytes_level[HT_LEVEL_32];
   report->bytes_f64 = s->bytes_level[HT_LEVEL_64] + (double)g->certifier.products * ht_certificate_bytes(&g->certifier);
@@ -121,8 +124,7 @@ static void fill_report(const ht_guard *g, double norm, ht_report *report) {
   /* While the loop runs the history is absolute; readers get it relative to ||b||. */
   for (int64_t i = 0; i <= s->iteration && i < s->capacity; i++) s->history[i] /= g->norm_b;
   /* ||e||_A^2 = r'A^-1 r <= r'M^-1 r / lambda_min(M^-1 A), against x'Ax = x'(b - r). */
-  const ht_backend *v = g->certifier.backend;
-  double energy = v->dot(g->ctx, g->loop->op->n, g->x, g->b) - v->dot(g->ctx, g->loop->op->n, g->x, g->residual);
+  double energy = g->facts[HT_FACT_XB].result - g->facts[HT_FACT_XR].result;
   double rz = s->rz * (norm / s->norm_r) * (norm / s->norm_r);
   report->error_estimate = sqrt(rz / report->eigenvalue_min / energy);
 }
@@ -140,20 +142,21 @@ static void solve_zero(ht_guard *g, ht_report *report) {
 /* r'r is of the size ||b||^2 and r'M^-1 r of ||b||^2 / ||A||, and both fall by rtol^2. A power of two on b and x keeps both far
  * from the ends of the range; 0 where that is no question. A norm may overflow where no entry does. */
 static int choose_shift(const ht_guard *g) {
-  int64_t n = g->loop->op->n;
-  double size = isfinite(g->norm_b) ? log2(g->norm_b) : log2(g->certifier.backend->norm_inf(g->ctx, n, g->b)) + log2((double)n) / 2;
+  double size = isfinite(g->norm_b) ? log2(g->norm_b) : log2(g->b_norm_inf) + log2((double)g->loop->op->n) / 2;
   double centre = 2 * size - (isfinite(g->certifier.norm_inf) ? log2(g->certifier.norm_inf) / 2 : 0);
   return fabs(centre) > 200 && isfinite(centre) ? (int)(-centre / 2) : 0;
 }
 
+/* In the scale of the solve, which may have rounded all to zero. */
+static int starts_from_zero(const ht_guard *g) { return !(ldexp(g->x0_norm_inf, g->shift) > 0); }
+
 /* b - A x of the start; x = 0, the usual one, needs no product. */
 static ht_status first_residual(ht_guard *g, double *norm) {
-  int64_t n = g->loop->op->n;
-  if (g->certifier.backend->norm_inf(g->ctx, n, g->x) > 0) {
-    HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, norm));
+  if (!starts_from_zero(g)) {
+    HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, 0, NULL, norm));
     return HT_OK;
   }
-  g->certifier.backend->copy(g->ctx, n, g->b, g->residual);
+  g->certifier.backend->copy(g->ctx, g->loop->op->n, g->b, g->residual);
   *norm = g->norm_b;
   return HT_OK;
 }
@@ -179,7 +182,7 @@ static ht_status round_iterate(ht_guard *g, ht_report *report, double *norm) {
   v->shift(g->ctx, n, g->shift, g->x, g->x);
   HT_TRY(g->ctx, last_difference(g, g->previous, g->x, &changed));
   if (changed < 0) return HT_OK;
-  HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, norm));
+  HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, 0, NULL, norm));
   if (report->outcome != HT_CONVERGED || ht_guard_meets_goal(g, *norm)) return HT_OK;
   snprintf(g->detail, HT_REPORT_TEXT,
            "the solution leaves the range of FP64, at entry %lld, counted from 1, among others; scale the system", (long long)changed + 1);
@@ -193,7 +196,10 @@ static ht_status solve_in_scale(ht_guard *g, ht_report *report) {
   report->residual_initial = norm / g->norm_b;
   if (g->options->stopping == HT_STOPPING_PAPER) g->goal = g->options->rtol * norm;
   begin(g, norm);
-  g->certifier.backend->copy(g->ctx, g->loop->op->n, g->x, g->best);
+  if (g->best_written || !starts_from_zero(g)) {
+    g->certifier.backend->copy(g->ctx, g->loop->op->n, g->x, g->best);
+    g->best_written = 1;
+  }
   g->best_norm = norm;
   if (!ht_guard_meets_goal(g, norm)) {
     HT_TRY(g->ctx, iterate(g, &report->outcome, &norm));
@@ -241,7 +247,11 @@ static ht_status is_inconsistent(ht_guard *g, ht_report *report, int *found) {
 
 static ht_status solve_placed(ht_guard *g, ht_report *report) {
   int refused, bad;
-  g->norm_b = ht_norm2(&g->certifier, g->b);
+  ht_reduction sums[] = {{HT_DOT, g->b, g->b, 0}, {HT_NORM_INF, g->b, NULL, 0}, {HT_NORM_INF, g->x, NULL, 0}};
+  g->certifier.backend->reduce(g->ctx, g->loop->op->n, 3, sums);
+  g->norm_b = ht_norm2_of_square(&g->certifier, g->b, sums[0].result);
+  g->b_norm_inf = sums[1].result;
+  g->x0_norm_inf = sums[2].result;
   HT_TRY(g->ctx, is_inconsistent(g, report, &refused));
   if (refused) {
     report->iterations = 0;
@@ -249,9 +259,9 @@ static ht_status solve_placed(ht_guard *g, ht_report *report) {
     g->loop->state.iteration = -1; /* no history */
     return HT_OK;
   }
-  HT_TRY(g->ctx, find_non_finite(g, g->b, 0, "b", &bad));
+  HT_TRY(g->ctx, find_non_finite(g, g->b, g->b_norm_inf, "b", &bad));
   g->shift = bad || g->norm_b == 0 ? 0 : choose_shift(g);
-  if (!bad) HT_TRY(g->ctx, find_non_finite(g, g->x, g->shift, "x0", &bad));
+  if (!bad) HT_TRY(g->ctx, find_non_finite(g, g->x, g->x0_norm_inf, "x0", &bad));
   if (bad) {
     report->outcome = HT_NON_FINITE;
     g->loop->state.iteration = -1;
@@ -279,6 +289,7 @@ ht_status ht_guard_solve(ht_guard *g, const double *b, double *x, ht_report *rep
   g->detail = report->detail;
   g->started = ht_seconds();
   g->best_norm = INFINITY;
+  g->facts_of = -1;
   g->shift = 0;
   g->certifier.products = 0;
   g->certifier.time_s = 0;

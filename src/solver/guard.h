@@ -10,6 +10,9 @@
 #include "solver/null_space.h"
 #include "solver/options.h"
 
+/* What the report tells of x and its residual. */
+typedef enum ht_fact { HT_FACT_R_NORM_INF, HT_FACT_X_NORM_INF, HT_FACT_XB, HT_FACT_XR, HT_FACTS } ht_fact;
+
 typedef struct ht_guard {
   ht_context *ctx;
   ht_loop *loop;
@@ -31,10 +34,14 @@ typedef struct ht_guard {
   double *x;
   int shift; /* b and x are those of the caller times this power of two */
   double goal, norm_b, started;
+  double b_norm_inf, x0_norm_inf; /* in the caller's scale */
+  ht_reduction facts[HT_FACTS];
+  int64_t facts_of;    /* the certificate that they were taken with, by its number; -1: none */
   ht_level floor;      /* lowest level allowed: raised when a level fails */
   double reference;    /* ||r|| at the last replacement or start */
   double drop;         /* replace when ||r|| falls below drop * reference; 0: never */
   double best_norm;    /* true residual of `best`, or infinity */
+  int best_written;    /* since it was made, as zeros */
   double certified;    /* true residual of the last certificate */
   double claimed;      /* true residual at the last failed claim in FP64 */
   int futile;          /* failed claims in FP64 that gained nothing */
@@ -73,6 +80,11 @@ double ht_guard_first_drop(ht_level level);   /* how far the residual may fall b
 int ht_guard_meets_goal(const ht_guard *guard, double norm);
 /* x and its true residual from the loop's state; `change` is how far the loop's residual was from it. */
 ht_status ht_guard_refresh(ht_guard *guard, double *norm, double *change);
+/* The same where the loop says that it has reached the goal: with what the report needs, and, where the goal is missed, `change`. */
+ht_status ht_guard_refresh_claim(ht_guard *guard, double *norm, double *change);
+/* Of x and its residual, unless they came with its certificate. */
+void ht_guard_measure(ht_guard *guard);
+double ht_guard_backward_error(const ht_guard *guard); /* of what was measured */
 /* Put the true residual in the loop's place. The direction is kept when the change is small against it. */
 void ht_guard_replace(ht_guard *guard, double norm, double change);
 void ht_guard_restart(ht_guard *guard);      /* with a fresh direction */

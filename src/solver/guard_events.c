@@ -33,7 +33,7 @@ static ht_status on_dropped(ht_guard *g, ht_cg_event event, int *done, ht_outcom
 static ht_status on_reached(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
   double norm, change, before = g->reference;
   (void)event;
-  HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
+  HT_TRY(g->ctx, ht_guard_refresh_claim(g, &norm, &change));
   if (ht_guard_meets_goal(g, norm)) {
     finish(done, outcome, HT_CONVERGED);
     return HT_OK;
@@ -101,7 +101,7 @@ static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outc
     finish(done, outcome, HT_INDEFINITE);
     return HT_OK;
   }
-  HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
+  HT_TRY(g->ctx, ht_guard_refresh_claim(g, &norm, &change));
   if (ht_guard_meets_goal(g, norm)) {
     finish(done, outcome, HT_CONVERGED);
     return HT_OK;
@@ -114,7 +114,7 @@ static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outc
     finish(done, outcome, HT_NON_FINITE);
     return HT_OK;
   }
-  if (ht_backward_error(&g->certifier, g->x, g->b, g->residual) < 4 * DBL_EPSILON) {
+  if (ht_guard_backward_error(g) < 4 * DBL_EPSILON) {
     snprintf(g->detail, HT_REPORT_TEXT, "x solves a system whose entries differ in the last place; no smaller residual can be had in FP64");
     finish(done, outcome, HT_ATTAINABLE_ACCURACY);
     return HT_OK;
@@ -162,6 +162,7 @@ static ht_status check_progress(ht_guard *g, int *done, ht_outcome *outcome) {
   if (s->norm_r < g->best_norm && ht_guard_lowest_level(g) == HT_LEVEL_64) { /* below FP64 the loop's residual is no measure of x */
     g->loop->get_iterate(g->loop, g->best);
     g->best_norm = s->norm_r;
+    g->best_written = 1;
   }
   if (s->norm_r < 0.9 * g->lowest) {
     g->lowest = s->norm_r;
@@ -192,7 +193,7 @@ static void plan_pause(ht_guard *g, double elapsed) {
   int64_t iteration = g->loop->state.iteration, next = 1;
   if (!g->progress && iteration > 0) {
     double fit = POLL_EVERY_S * (double)iteration / elapsed;
-    next = fit < 1 ? 1 : fit > g->check_every ? g->check_every : (int64_t)fit;
+    next = fit < 1 ? 1 : fit > (double)g->check_every ? g->check_every : (int64_t)fit;
   }
   g->next_pause = iteration + next < g->next_check ? iteration + next : g->next_check;
 }

@@ -85,21 +85,65 @@ void ht_guard_give_up_level(ht_guard *g) {
 /* An infinite norm meets no goal, not even an infinite one. */
 int ht_guard_meets_goal(const ht_guard *g, double norm) { return norm <= g->goal && isfinite(norm); }
 
-/* x and its true residual from the loop's state; `change` is how far the loop's residual was from it. */
+static void keep_if_best(ht_guard *g, double norm) {
+  if (!(norm < g->best_norm)) return;
+  g->best_norm = norm;
+  g->best_written = 1;
+  g->certifier.backend->copy(g->ctx, g->loop->op->n, g->x, g->best);
+}
+
+/* ||g->previous - g->residual|| from its square; where that overflowed or underflowed, from the difference, in the place of `previous`. */
+static double distance(ht_guard *g, double square) {
+  if (square > HT_SQUARE_LEAST && square < HT_SQUARE_MOST) return sqrt(square);
+  g->certifier.backend->axpy(g->ctx, g->loop->op->n, -1, g->residual, g->previous);
+  return ht_norm2_of_square(&g->certifier, g->previous, square);
+}
+
 ht_status ht_guard_refresh(ht_guard *g, double *norm, double *change) {
-  ht_loop *loop = g->loop;
-  int64_t n = loop->op->n;
-  loop->get_iterate(loop, g->x);
-  loop->get_residual(loop, g->previous);
-  HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, norm));
+  ht_reduction apart = {HT_DISTANCE_SQUARE, g->previous, g->residual, 0};
+  g->loop->get_iterate(g->loop, g->x);
+  g->loop->get_residual(g->loop, g->previous);
+  HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, 1, &apart, norm));
   g->certified = *norm;
-  g->certifier.backend->axpy(g->ctx, n, -1, g->residual, g->previous);
-  *change = ht_norm2(&g->certifier, g->previous);
-  if (*norm < g->best_norm) {
-    g->best_norm = *norm;
-    g->certifier.backend->copy(g->ctx, n, g->x, g->best);
-  }
+  *change = distance(g, apart.result);
+  keep_if_best(g, *norm);
   return HT_OK;
+}
+
+static void list_facts(ht_guard *g) {
+  const ht_reduction facts[HT_FACTS] = {[HT_FACT_R_NORM_INF] = {HT_NORM_INF, g->residual, NULL, 0},
+                                        [HT_FACT_X_NORM_INF] = {HT_NORM_INF, g->x, NULL, 0},
+                                        [HT_FACT_XB] = {HT_DOT, g->x, g->b, 0},
+                                        [HT_FACT_XR] = {HT_DOT, g->x, g->residual, 0}};
+  memcpy(g->facts, facts, sizeof facts);
+}
+
+ht_status ht_guard_refresh_claim(ht_guard *g, double *norm, double *change) {
+  g->loop->get_iterate(g->loop, g->x);
+  list_facts(g);
+  HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, HT_FACTS, g->facts, norm));
+  g->facts_of = g->certifier.products;
+  g->certified = *norm;
+  *change = 0;
+  if (ht_guard_meets_goal(g, *norm)) return HT_OK;
+  ht_reduction apart = {HT_DISTANCE_SQUARE, g->previous, g->residual, 0};
+  g->loop->get_residual(g->loop, g->previous);
+  g->certifier.backend->reduce(g->ctx, g->loop->op->n, 1, &apart);
+  *change = distance(g, apart.result);
+  keep_if_best(g, *norm);
+  return HT_OK;
+}
+
+void ht_guard_measure(ht_guard *g) {
+  if (g->facts_of == g->certifier.products) return;
+  list_facts(g);
+  g->certifier.backend->reduce(g->ctx, g->loop->op->n, HT_FACTS, g->facts);
+  g->facts_of = g->certifier.products;
+}
+
+double ht_guard_backward_error(const ht_guard *g) {
+  return ht_backward_error(&g->certifier, g->facts[HT_FACT_R_NORM_INF].result, g->facts[HT_FACT_X_NORM_INF].result,
+                           ldexp(g->b_norm_inf, g->shift));
 }
 
 void ht_guard_restart(ht_guard *g) {
@@ -119,7 +163,7 @@ void ht_guard_replace(ht_guard *g, double norm, double change) {
 ht_status ht_guard_restore(ht_guard *g) {
   double norm;
   g->loop->set_iterate(g->loop, g->best);
-  HT_TRY(g->ctx, ht_certify(&g->certifier, g->best, g->b, g->residual, &norm));
+  HT_TRY(g->ctx, ht_certify(&g->certifier, g->best, g->b, g->residual, 0, NULL, &norm));
   g->loop->set_residual(g->loop, g->residual);
   ht_guard_restart(g);
   g->reference = norm;

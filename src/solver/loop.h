@@ -21,7 +21,7 @@ struct ht_loop {
   uint8_t *block_level;          /* one ht_level a column block: the policy's; NULL where the operator has no levels */
   uint8_t *tile_level;           /* fused only: derived from block_level */
   double *direction;             /* textbook only: the direction in host memory, where the backend's own is out of its reach */
-  double sweep_bytes[HT_LEVELS]; /* all but textbook: matrix bytes that a product reads at each level, with the present levels */
+  double sweep_bytes[HT_LEVELS]; /* fused only: matrix bytes that a product reads at each level, with the present levels */
   double vector_bytes;           /* moved in an iteration */
   ht_cg_event (*run)(ht_loop *loop);
   /* Move a vector of n entries, in the backend's memory, between the caller's order and scale and the loop's. */

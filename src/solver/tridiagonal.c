@@ -8,16 +8,19 @@ typedef struct {
   const double *diagonal, *off_diagonal;
 } tridiagonal;
 
-/* How many eigenvalues are below x. A pivot of 0 is moved by less than rounding moves the matrix. */
-static int64_t count_below(const tridiagonal *t, double x) {
-  int64_t below = 0;
+/* Whether at least `wanted` eigenvalues are below x: known as soon as the leading rows have them, or those that are left are too few. A
+ * pivot of 0 is moved by less than rounding moves the matrix. */
+static int has_below(const tridiagonal *t, int64_t wanted, double x) {
+  int64_t spare = t->count - wanted;
   double pivot = 1;
-  for (int64_t k = 0; k < t->count; k++) {
+  for (int64_t k = 0; wanted > 0 && spare >= 0; k++) {
     pivot = t->diagonal[k] - x - (k > 0 ? t->off_diagonal[k - 1] * t->off_diagonal[k - 1] / pivot : 0);
     if (pivot == 0) pivot = -DBL_MIN;
-    below += pivot < 0;
+    int negative = pivot < 0;
+    wanted -= negative;
+    spare -= !negative;
   }
-  return below;
+  return wanted <= 0;
 }
 
 /* The least x with at least `wanted` eigenvalues below it, between low and high: to the tolerance, or until no number lies
@@ -26,7 +29,7 @@ static double bisect(const tridiagonal *t, int64_t wanted, double tolerance, dou
   while (high - low > tolerance * fmin(fabs(low), fabs(high))) {
     double middle = low / 2 + high / 2;
     if (!(middle > low && middle < high)) break;
-    if (count_below(t, middle) >= wanted)
+    if (has_below(t, wanted, middle))
       high = middle;
     else
       low = middle;

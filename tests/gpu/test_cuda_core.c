@@ -84,6 +84,44 @@ static void largest_entry_is_exact_and_nan_shows(void **state) {
   gpu_close(&g);
 }
 
+/* Taken together, of all kinds and in every number, they have the bits that they have alone; a NaN stays where it is. */
+static void reductions_together(void **state) {
+  (void)state;
+  gpu g = gpu_open();
+  for (int i = 0; i < SIZES; i++) {
+    pair p = make_pair(&g, sizes[i]);
+    double *broken = gpu_copy(&g, 8 * p.n, NULL);
+    p.result[p.n / 2] = NAN;
+    assert_int_equal(g.cuda->upload(g.ctx, 8 * p.n, p.result, broken), HT_OK);
+    const ht_reduction on_device[HT_REDUCTIONS_MOST] = {
+        {HT_DISTANCE_SQUARE, p.dx, p.dy, 0}, {HT_NORM_INF, p.dx, NULL, 0}, {HT_DOT, p.dx, p.dy, 0},
+        {HT_DOT, p.dx, broken, 0},           {HT_DOT, p.dy, p.dy, 0},      {HT_NORM_INF, broken, NULL, 0},
+        {HT_DISTANCE_SQUARE, p.dx, p.dx, 0}, {HT_NORM_INF, p.dy, NULL, 0}};
+    const double *on_host[HT_REDUCTIONS_MOST][2] = {{p.x, p.y}, {p.x},      {p.x, p.y}, {p.x, p.result},
+                                                    {p.y, p.y}, {p.result}, {p.x, p.x}, {p.y}};
+    for (int count = 1; count <= HT_REDUCTIONS_MOST; count++) {
+      ht_reduction all[HT_REDUCTIONS_MOST];
+      memcpy(all, on_device, sizeof all);
+      g.cuda->reduce(g.ctx, p.n, count, all);
+      for (int k = 0; k < count; k++) {
+        ht_reduction alone = on_device[k], expected = {on_device[k].kind, on_host[k][0], on_host[k][1], 0};
+        g.cuda->reduce(g.ctx, p.n, 1, &alone);
+        g.cpu->reduce(g.ctx, p.n, 1, &expected);
+        assert_true(same_bits(1, &all[k].result, &alone.result));
+        if (isnan(expected.result))
+          assert_true(isnan(alone.result));
+        else if (alone.kind == HT_NORM_INF)
+          assert_true(alone.result == expected.result);
+        else /* entries are within 1, differences within 2 */
+          assert_true(fabs(alone.result - expected.result) <= 4 * 2 * (double)p.n * roundoff * (double)p.n);
+      }
+    }
+    g.cuda->memory_release(g.ctx, broken);
+    free_pair(&g, &p);
+  }
+  gpu_close(&g);
+}
+
 /* To the bit: a product and its sum are rounded once. */
 static void updates_are_exact(void **state) {
   (void)state;
@@ -337,7 +375,7 @@ static void a_failed_launch_is_told_once(void **state) {
   ht_context_set_log(g.ctx, note_launch, last, HT_LOG_DEBUG);
   double x[2] = {1, 2}, *memory = gpu_copy(&g, sizeof x, x);
   assert_true(g.cuda->dot(g.ctx, 2, memory, memory) == 5);
-  assert_non_null(strstr(last, "ht_vector_dot"));
+  assert_non_null(strstr(last, "ht_vector_reduce"));
   ht_tilecsc_view impossible = {.n = 1, .row_blocks = 1, .rows_per_block = 1 << 20};
   g.cuda->tilecsc_multiply(g.ctx, &impossible, NULL, memory, memory);
   assert_int_equal(g.cuda->failed(g.ctx), HT_DEVICE);
@@ -361,6 +399,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_agree_and_repeat),
       cmocka_unit_test(largest_entry_is_exact_and_nan_shows),
+      cmocka_unit_test(reductions_together),
       cmocka_unit_test(updates_are_exact),
       cmocka_unit_test(csr_products_agree_and_repeat),
       cmocka_unit_test(tilecsc_products_agree),

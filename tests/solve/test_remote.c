@@ -1,6 +1,7 @@
 /* Solves on a device whose memory the host cannot touch, against the CPU: the same outcomes, and residuals in long double.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solve_helpers.h"
+#include "support/failing.h"
 #include "support/generated.h"
 #include "support/remote.h"
 
@@ -295,10 +296,11 @@ static void arrays_on_the_device(void **state) {
   OK(remote_upload(*state, bytes, b, remote_b));
   ht_solver *solver = solver_on(*state, a, "remote", settings);
   OK(ht_solver_prepare(solver));
-  remote.transfers = 0;
+  remote.transfers = remote.waits = 0;
   OK(ht_solver_solve(solver, 1, remote_b, remote_x, &r));
   assert_int_equal(r.outcome, HT_CONVERGED);
   assert_int_equal(remote.transfers, 0);
+  assert_int_equal(remote.waits, 2); /* at the start, and with the certificate */
   OK(remote_download(*state, bytes, remote_x, x));
   assert_true(true_residual(a, x, b) <= 1e-10 + 1e-13);
   ht_solver_destroy(solver);
@@ -389,6 +391,7 @@ static void automatic_choice(void **state) {
                  {"80", NULL, NULL, "cuda", "enough"},
                  {"80", "precond", "ic0", "cpu", "preconditioner"},
                  {"80", "engine", "fused", "cpu", "fused"},
+                 {"80", "isa", "portable", "cpu", "instruction set"},
                  {"20", "engine", "streaming", "cuda", "engine"}};
   for (size_t k = 0; k < sizeof choices / sizeof *choices; k++) {
     ht_matrix *a = make(*state, "stencil2d", "size", choices[k].size, NULL, NULL);
@@ -437,6 +440,35 @@ static void device_memory_may_end_anywhere(void **state) {
   ht_matrix_destroy(a);
 }
 
+/* Each request for host memory refused once: nothing is left on either side. */
+static void host_memory_may_end_anywhere(void **state) {
+  static const double u = 0x1p-52;
+  (void)state;
+  for (int f = 0; f < 6; f++) {
+    settings_list settings = {{"format", formats[f % 3]}};
+    const double dense[] = {4, 1, f < 3 ? 1 : 1 + u, 4}, b[] = {1, 2}; /* symmetric, or but for rounding */
+    ht_status status = HT_NO_MEMORY;
+    for (long fail_at = 0; status != HT_OK; fail_at++) {
+      failing_allocator memory;
+      ht_context *ctx;
+      double x[2] = {0};
+      OK(failing_context(&memory, &ctx));
+      ht_matrix *a = from_dense(ctx, 2, dense);
+      ht_solver *solver = solver_on(ctx, a, "remote", settings);
+      memory.requests = 0;
+      memory.fail_at = fail_at;
+      status = ht_solver_solve(solver, 1, b, x, NULL);
+      assert_true(status == HT_OK || status == HT_NO_MEMORY);
+      if (status != HT_OK) OK(ht_solver_solve(solver, 1, b, x, NULL));
+      ht_solver_destroy(solver);
+      ht_matrix_destroy(a);
+      ht_context_destroy(ctx);
+      assert_int_equal(memory.alive, 0);
+      assert_int_equal(remote.alive, 0);
+    }
+  }
+}
+
 #define ON_REMOTE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
@@ -458,6 +490,7 @@ int main(void) {
       ON_REMOTE(callbacks),
       ON_REMOTE(automatic_choice),
       ON_REMOTE(device_memory_may_end_anywhere),
+      ON_REMOTE(host_memory_may_end_anywhere),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

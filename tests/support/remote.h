@@ -29,6 +29,7 @@ static struct {
   int64_t limit;        /* bytes there are */
   int runs, fail_after; /* engine runs and products so far; the device is lost after so many, when positive */
   int transfers, decisions;
+  int waits; /* times that the host waited for sums */
   ht_status status;
 } remote;
 
@@ -155,6 +156,7 @@ static void remote_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, c
 }
 
 static double remote_dot(ht_context *ctx, int64_t n, const double *x, const double *y) {
+  remote.waits++;
   return remote.cpu->dot(ctx, n, remote_vector(x, n), remote_vector(y, n));
 }
 
@@ -178,7 +180,22 @@ static void remote_shift(ht_context *ctx, int64_t n, int exponent, const double 
   remote.cpu->shift(ctx, n, exponent, remote_vector(x, n), remote_vector(y, n));
 }
 
-static double remote_norm_inf(ht_context *ctx, int64_t n, const double *x) { return remote.cpu->norm_inf(ctx, n, remote_vector(x, n)); }
+static double remote_norm_inf(ht_context *ctx, int64_t n, const double *x) {
+  remote.waits++;
+  return remote.cpu->norm_inf(ctx, n, remote_vector(x, n));
+}
+
+static void remote_reduce(ht_context *ctx, int64_t n, int count, ht_reduction *r) {
+  remote.waits++;
+  assert_in_range(count, 1, HT_REDUCTIONS_MOST);
+  for (int k = 0; k < count; k++) {
+    ht_reduction one = r[k];
+    one.x = remote_vector(one.x, n);
+    if (one.kind != HT_NORM_INF) one.y = remote_vector(one.y, n);
+    remote.cpu->reduce(ctx, n, 1, &one);
+    r[k].result = one.result;
+  }
+}
 
 /* ---- store ---- */
 
@@ -197,8 +214,14 @@ static ht_matrix remote_matrix(ht_context *ctx, const ht_csr_view *a) {
                      .values = (double *)(uintptr_t)a->values};
 }
 
+static void remote_store_plan(ht_context *ctx, int64_t n, int64_t nnz, int64_t longest_row, ht_store_engine asked, ht_store_plan *plan) {
+  (void)ctx, (void)n, (void)nnz, (void)longest_row;
+  int streaming = asked == HT_STORE_ENGINE_STREAMING;
+  *plan = (ht_store_plan){streaming ? HT_STORE_ENGINE_STREAMING : HT_STORE_ENGINE_PERSISTENT, streaming ? 0 : HT_COLUMN_BLOCK};
+}
+
 static ht_status remote_store_create(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, ht_store **store) {
-  const ht_operator_options o = {.exactness_flags = options->exactness_flags, .ordering = options->ordering};
+  const ht_operator_options o = {.exactness_flags = options->exactness_flags, .ordering = HT_ORDERING_NATURAL}; /* its own */
   ht_matrix matrix = remote_matrix(ctx, a);
   ht_store *made = calloc(1, sizeof *made);
   *store = NULL;
@@ -228,8 +251,7 @@ static void remote_store_info(const ht_store *store, ht_store_info *info) {
     info->share_exact_32 += tile->exact <= HT_LEVEL_32 ? (double)tile->nonzeros / (double)store->op->nnz : 0;
   }
   for (int64_t b = 0; b < a->blocks; b++) info->error_16 = fmaxf(info->error_16, a->column_error[HT_LEVEL_16][b]);
-  info->ordering = store->op->ordering;
-  info->engine = store->options.engine == HT_STORE_ENGINE_STREAMING ? "streaming" : "persistent";
+  info->engine = store->options.plan.engine == HT_STORE_ENGINE_STREAMING ? "streaming" : "persistent";
 }
 
 static void remote_store_multiply(ht_store *store, const uint8_t *block_level, const double *x, double *y) {
@@ -318,7 +340,6 @@ static ht_cg_event remote_engine_run(ht_engine *engine, ht_cg_state *state) {
   }
   *state = remote_merge(&loop->state, &asked);
   loop->state = own; /* scalars and records are the caller's */
-  memcpy(state->bytes_level, asked.bytes_level, sizeof asked.bytes_level);
   state->decide_at = asked.decide_at;
   if (asked.decide_rule != HT_DECIDE_HOST) memcpy(state->block_level, loop->block_level, (size_t)loop->op->blocks);
   return event;
@@ -348,12 +369,12 @@ static void remote_engine_release(ht_engine *engine) {
     .upload = remote_upload, .download = remote_download, .reaches = remote_reaches, .isa = remote_isa, .cache_bytes = remote_cache,       \
     .csr_multiply = remote_csr_multiply, .csr_residual = remote_csr_residual, .tilecsc_multiply = remote_tilecsc_multiply,                 \
     .dot = remote_dot, .axpy = remote_axpy, .xpby = remote_xpby, .scale_by = remote_scale_by, .copy = remote_copy, .shift = remote_shift,  \
-    .norm_inf = remote_norm_inf, .store_create = remote_store_create, .store_set_values = remote_store_set_values,                         \
-    .store_info = remote_store_info, .store_multiply = remote_store_multiply, .store_release = remote_store_release,                       \
-    .engine_create = remote_engine_create, .engine_run = remote_engine_run, .engine_set_levels = remote_set_levels,                        \
-    .engine_set_iterate = remote_set_iterate, .engine_get_iterate = remote_get_iterate, .engine_set_residual = remote_set_residual,        \
-    .engine_get_residual = remote_get_residual, .engine_direction_square = remote_direction_square,                                        \
-    .engine_release = remote_engine_release                                                                                                \
+    .norm_inf = remote_norm_inf, .reduce = remote_reduce, .store_plan = remote_store_plan, .store_create = remote_store_create,            \
+    .store_set_values = remote_store_set_values, .store_info = remote_store_info, .store_multiply = remote_store_multiply,                 \
+    .store_release = remote_store_release, .engine_create = remote_engine_create, .engine_run = remote_engine_run,                         \
+    .engine_set_levels = remote_set_levels, .engine_set_iterate = remote_set_iterate, .engine_get_iterate = remote_get_iterate,            \
+    .engine_set_residual = remote_set_residual, .engine_get_residual = remote_get_residual,                                                \
+    .engine_direction_square = remote_direction_square, .engine_release = remote_engine_release                                            \
   }
 
 static const ht_backend remote_backend = REMOTE_TABLE("remote"), remote_cuda = REMOTE_TABLE("cuda");

@@ -24,6 +24,7 @@ const ht_backend ht_backend_cpu = {
     .copy = ht_cpu_copy,
     .shift = ht_cpu_shift,
     .norm_inf = ht_cpu_norm_inf,
+    .reduce = ht_cpu_reduce,
     .cg_prepare = ht_cpu_cg_prepare,
     .cg_run = ht_cpu_cg_run,
     .cg_release = ht_cpu_cg_release,

@@ -24,6 +24,7 @@ void ht_cpu_scale_by(ht_context *ctx, int64_t n, const double *d, const double *
 void ht_cpu_copy(ht_context *ctx, int64_t n, const double *x, double *y);
 void ht_cpu_shift(ht_context *ctx, int64_t n, int exponent, const double *x, double *y);
 double ht_cpu_norm_inf(ht_context *ctx, int64_t n, const double *x);
+void ht_cpu_reduce(ht_context *ctx, int64_t n, int count, ht_reduction *reductions);
 /* cache.c */
 int64_t ht_cpu_cache_bytes(void);
 /* cg.c */

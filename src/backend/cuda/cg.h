@@ -4,16 +4,18 @@
 #define HT_BACKEND_CUDA_CG_H
 #include "backend/cuda/view.h"
 
+enum { HT_CUDA_TOLD = 1024 }; /* records of a run that come with its event: a guard pauses an engine more often */
+
 /* Fields as in ht_cg_state. */
 typedef struct ht_cuda_cg_scalars {
-  int64_t iteration;
+  int64_t iteration, first; /* first: of the run */
   double norm_r, rz, pap, alpha, beta;
   double goal, replace_below, grow_above;
   int64_t iteration_end, decide_at, pause_at;
   int64_t capacity;
   int32_t event;       /* ht_cg_event; launches after an event do nothing */
   int32_t decide_rule; /* ht_decide_rule */
-  int32_t floor; /* lowest level that the rule may choose */
+  int32_t floor;       /* lowest level that the rule may choose */
   int64_t decide_every;
   double theta, eta, target;
   double calibration_16, calibration_32; /* squared: measured error over the blocks' estimate */
@@ -32,6 +34,7 @@ typedef struct ht_cuda_cg_vectors {
   double *sums; /* HT_SUMS + 4 a block of the grid */
   ht_cuda_cg_scalars *scalars;
   ht_cuda_cg_scalars *told; /* pinned: what the host sees of an event */
+  double *told_records;     /* pinned: HT_CUDA_TOLD of each of history, alphas and betas, from the run's first iteration on */
   /* persistent engine */
   double *exchange[2]; /* 4 a row: M r, M s, p of boundary rows */
   uint32_t *barrier;

@@ -11,17 +11,17 @@
 
 namespace ht {
 
-enum { MOST_THREADS = 1024, MOST_BLOCKS = 160, SUMS_PADDED = 8 };
+enum { MOST_THREADS = 640, MOST_BLOCKS = 160, SUMS_PADDED = 8 };
 
 // How the block's shared memory is used.
 template <int LEVEL> struct cache {
   static constexpr int value_bytes = LEVEL == LEVEL_64 ? 16 : LEVEL == LEVEL_32 ? 8 : 4; // two a lane
   static constexpr int group_bytes = (value_bytes + 4) * HT_WARP + 8;
-  double *p;         // own rows, then the halo
-  uint8_t *values;   // decoded doubles, 32-bit sums of head and mid, or heads
+  double *p;       // own rows, then the halo
+  uint8_t *values; // decoded doubles, 32-bit sums of head and mid, or heads
   uint32_t *indices;
-  double *scales;    // a group each
-  int groups;        // that are kept: the patch's first ones
+  double *scales; // a group each
+  int groups;     // that are kept: the patch's first ones
 
   __device__ cache(uint8_t *memory, int columns, int kept) : groups(kept) {
     p = (double *)memory;
@@ -36,7 +36,7 @@ struct shared_vector {
   __device__ double operator()(int, uint32_t index) const { return at[index]; }
 };
 
-// Keep a group in shared memory. At 16 bits the blocks keep FIXED groups alone (`kept` ends before the first other one).
+// Keep a group in shared memory: at 16 bits only FIXED ones, at 32 bits FLOAT ones too; the kept ones end before the first other one.
 template <int LEVEL> __device__ inline void keep(const ht_store_view &a, const cache<LEVEL> &c, int64_t first, int j, int lane) {
   ht_group_info info = a.info[first + j];
   loaded v;
@@ -66,7 +66,8 @@ template <int LEVEL> __device__ inline double multiply_kept(const cache<LEVEL> &
       sum = fma(v.y, p1, fma(v.x, p0, sum));
     } else if (LEVEL == LEVEL_32) {
       int2 v = ((const int2 *)c.values)[j * HT_WARP + lane];
-      double scale = c.scales[j], f0 = scale ? (double)v.x : (double)__int_as_float(v.x), f1 = scale ? (double)v.y : (double)__int_as_float(v.y);
+      double scale = c.scales[j], f0 = scale ? (double)v.x : (double)__int_as_float(v.x),
+             f1 = scale ? (double)v.y : (double)__int_as_float(v.y);
       sum = fma(scale ? scale : 1, fma(f1, p1, f0 * p0), sum);
     } else {
       uint32_t v = ((const uint32_t *)c.values)[j * HT_WARP + lane];
@@ -76,9 +77,15 @@ template <int LEVEL> __device__ inline double multiply_kept(const cache<LEVEL> &
   return sum;
 }
 
+struct slice_rest { // the slice's groups, from the patch's first on
+  int begin, end, lanes_log2;
+};
+
 // Off-diagonal part of the slice's product, in the first lane of each row.
-template <int LEVEL> __device__ inline double multiply_patch_slice(const ht_store_view &a, const cache<LEVEL> &c, int64_t first, const ht_slice_info &s, int lane) {
-  int begin = (int)(s.group - first), end = begin + s.groups, kept = min(max(c.groups, begin), end);
+template <int LEVEL>
+__device__ inline double multiply_patch_slice(const ht_store_view &a, const cache<LEVEL> &c, int64_t first, const slice_rest &s, int lane) {
+  int begin = s.begin, end = s.end;
+  int kept = min(max(c.groups, begin), end);
   double sum = multiply_kept(c, begin, kept, lane);
   for (int j = kept; j < end; j += HT_WARP) {
     int count = min(HT_WARP, end - j);
@@ -117,7 +124,9 @@ __device__ inline void arrive_and_wait(uint32_t *counter, uint32_t target) {
   while (seen < target);
 }
 
-struct exchange_row { double z, ms, p; };
+struct exchange_row {
+  double z, ms, p;
+};
 
 __device__ inline exchange_row read_row(const double *from) {
   exchange_row v;
@@ -134,6 +143,8 @@ __device__ inline void write_row(double *to, double z, double ms, double p) {
 struct block_state {
   double warp[SUMS_PADDED][MOST_THREADS / 32];
   ht_cuda_cg_scalars scalars;
+  double rr; // of a plain iteration
+  int plain;
 };
 
 // The block's sums to `part`, and the barrier. All that the block published before is seen by who passes.
@@ -154,8 +165,24 @@ __device__ inline void reduce_and_wait(block_state &shared, double v[SUMS_PADDED
   __syncthreads();
 }
 
-// The step from the sums of all blocks, after the barrier, by one warp: divisions by every thread would take longer than the wait.
-__device__ inline void take_step(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars &state, const double *part) {
+// What ends a run, for a quick look; `step` looks again and says which it was.
+struct limits {
+  double goal2, replace2, grow2; // squares of norms
+  int64_t stop;                  // first iteration that ends a run
+};
+
+__device__ inline double square_of(double norm) { return norm < 0 ? -1 : norm * norm; }
+
+__device__ inline limits limits_of(const ht_cuda_cg_scalars &s) {
+  int64_t stop = min(min(s.iteration_end, s.pause_at), s.decide_rule == DECIDE_HOST ? s.decide_at : s.pause_at);
+  return {square_of(s.goal) * (1 + 1e-15), square_of(s.replace_below) * (1 + 1e-15), square_of(s.grow_above) * (1 - 1e-15),
+          min(stop, s.capacity)};
+}
+
+// The step from the sums of all blocks, after the barrier, by one warp: divisions by every thread would take longer than the wait. Whatever
+// is not plainly an iteration like the others (also a comparison with a NaN) goes the long way.
+__device__ inline void take_step(const ht_cuda_cg_vectors &v, block_state &shared, const limits &limit, const double *part) {
+  ht_cuda_cg_scalars &state = shared.scalars;
   int lane = threadIdx.x & 31;
   double sum[SUMS_PADDED];
 #pragma unroll
@@ -172,25 +199,78 @@ __device__ inline void take_step(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars
 #pragma unroll
   for (int k = 0; k < HT_SUMS; k++) total[k] = __shfl_sync(~0u, mine, 4 * k);
   if (lane) return;
+  step_lengths next = lengths_of(total);
+  double rr = total[RR];
+  shared.plain = rr > limit.goal2 && rr > limit.replace2 && rr <= limit.grow2 && total[PAP] > 0 && next.predicted > 0 &&
+                 isfinite(next.alpha) && isfinite(next.beta) && state.iteration < limit.stop;
+  if (shared.plain) {
+    state.alpha = next.alpha;
+    state.beta = next.beta;
+    state.iteration++;
+    shared.rr = rr;
+    return;
+  }
   int event = step(state, total);
   if (blockIdx.x == 0) record(v, state);
   state.event = event;
   if (event == CONTINUE) state.iteration++;
 }
 
-// ---- the engine ----
-
-struct row_constants { double m, w, d; };
-
-template <int LEVEL> __device__ inline row_constants constants_of(const ht_store_view &a, const ht_cuda_cg_vectors &v, int64_t row) {
-  double w = scale_squared(a.exponent[row]);
-  return {v.inverse_diagonal ? (double)v.inverse_diagonal[row] : w, w, diagonal_at(a, row, LEVEL)};
+// The record of a plain iteration, by a thread that others do not wait for.
+__device__ inline void record_plain(const ht_cuda_cg_vectors &v, const block_state &shared) {
+  int64_t iteration = shared.scalars.iteration - 1;
+  if (!shared.plain || iteration >= shared.scalars.capacity) return;
+  v.history[iteration] = sqrt(shared.rr);
+  v.alphas[iteration] = shared.scalars.alpha;
+  v.betas[iteration] = shared.scalars.beta;
 }
 
-enum { HELD_HALO = 2 }; // halo entries a thread asks for before it knows alpha and beta
+// ---- the engine ----
+
+// What the engine needs of a row and of the slice it is in. The first part changes and stays in registers; the rest is read again in every
+// iteration where a thread has many rows.
+struct row_state {
+  double r, s;
+  int row; // in the patch; -1: none
+};
+struct row_rest {
+  double x, d;
+  float m;   // M^-1 where it is Jacobi's
+  int16_t e; // of the row's scale
+  bool publish;
+};
+struct row_weights {
+  double m, w;
+};
+
+__device__ inline row_weights weights_of(const row_rest &q, bool jacobi) {
+  double w = scale_squared(q.e);
+  return {jacobi ? (double)q.m : w, w};
+}
+
+template <int LEVEL> __device__ inline row_rest load_rest(const ht_store_view &a, const ht_cuda_cg_vectors &v, int64_t i) {
+  return {v.x[i], diagonal_at(a, i, LEVEL), v.inverse_diagonal ? v.inverse_diagonal[i] : 0, a.exponent[i], (bool)a.boundary[i]};
+}
+
+__device__ inline slice_rest load_slice(const ht_store_view &a, int slice, int64_t first_group) {
+  ht_slice_info info = a.slice[slice];
+  int begin = (int)(info.group - first_group);
+  return {begin, begin + info.groups, info.lanes_log2};
+}
+
+// The row of this lane in the slice, its part of the vectors; and what its neighbours need to make its next p.
+__device__ inline void begin_row(row_state &q, const row_rest &rest, const ht_cuda_cg_vectors &v, int64_t i, int64_t first_row, double *p) {
+  q.row = (int)(i - first_row);
+  q.r = v.r[i];
+  q.s = v.s[i];
+  p[q.row] = v.p[i];
+  row_weights weights = weights_of(rest, v.inverse_diagonal);
+  if (rest.publish) write_row(v.exchange[0] + 4 * i, weights.m * q.r, weights.m * q.s, v.p[i]);
+}
 
 template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors &v, int kept) {
-  constexpr bool hold_x = ROWS <= 4, hold_constants = ROWS <= 2;
+  constexpr bool KEEP = ROWS <= 4;        // all of a row in registers
+  constexpr int HELD = ROWS <= 4 ? 2 : 1; // halo entries a thread asks for before it knows alpha and beta
   extern __shared__ __align__(16) uint8_t memory[];
   __shared__ block_state shared;
   int lane = threadIdx.x & 31, warp = threadIdx.x / 32, warps = blockDim.x / 32;
@@ -199,100 +279,97 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
   int halo_begin = a.halo_start[patch], halo = a.halo_start[patch + 1] - halo_begin;
   int64_t first_group = a.slice[first_slice].group;
   int groups = (int)(a.slice[first_slice + slices].group - first_group);
+  bool jacobi = v.inverse_diagonal;
   cache<LEVEL> c(memory, (int)a.patch_rows + halo, min(kept, groups));
-  if (LEVEL == LEVEL_16) // of the kept groups only those before the first that is not FIXED
+  if (LEVEL < LEVEL_64) // what is kept has one width
     for (int k = 0; k < slices; k++)
-      if (a.slice[first_slice + k].floats) {
+      if (a.slice[first_slice + k].encoding > (LEVEL == LEVEL_16 ? HT_GROUP_FIXED : HT_GROUP_FLOAT)) {
         c.groups = min(c.groups, (int)(a.slice[first_slice + k].group - first_group));
         break;
       }
   for (int j = warp; j < c.groups; j += warps) keep(a, c, first_group, j, lane);
-
   if (threadIdx.x == 0) shared.scalars = *v.scalars;
-  double x[ROWS], r[ROWS], s[ROWS];
-  row_constants held[ROWS];
-  int row[ROWS]; // in the patch; -1: none
-  bool publish[ROWS];
+  row_state own[ROWS];
+  row_rest kept_rest[KEEP ? ROWS : 1];
+  slice_rest kept_slice[KEEP ? ROWS : 1];
 #pragma unroll
   for (int k = 0; k < ROWS; k++) {
     int slice = warp + k * warps;
-    row[k] = -1;
-    x[k] = r[k] = s[k] = 0;
-    publish[k] = false;
+    own[k].row = -1;
+    if (KEEP) kept_slice[k] = {0, 0, 0};
     if (slice >= slices) continue;
-    ht_slice_info info = a.slice[first_slice + slice];
-    if (lane & (1 << info.lanes_log2) - 1) continue;
-    int64_t i = info.row + (lane >> info.lanes_log2);
-    row[k] = (int)(i - first_row);
-    if (hold_x) x[k] = v.x[i];
-    r[k] = v.r[i];
-    s[k] = v.s[i];
-    c.p[row[k]] = v.p[i];
-    publish[k] = a.boundary[i];
-    row_constants constants = constants_of<LEVEL>(a, v, i);
-    if (hold_constants) held[k] = constants;
-    if (publish[k]) write_row(v.exchange[0] + 4 * i, constants.m * r[k], constants.m * s[k], v.p[i]);
+    slice_rest groups_of = load_slice(a, first_slice + slice, first_group);
+    if (KEEP) kept_slice[k] = groups_of;
+    if (lane & (1 << groups_of.lanes_log2) - 1) continue;
+    int64_t i = a.slice[first_slice + slice].row + (lane >> groups_of.lanes_log2);
+    row_rest rest = load_rest<LEVEL>(a, v, i);
+    if (KEEP) kept_rest[k] = rest;
+    begin_row(own[k], rest, v, i, first_row, c.p);
   }
   uint32_t target = gridDim.x;
   __syncthreads();
+  limits limit = limits_of(shared.scalars);
   if (threadIdx.x == 0) arrive_and_wait(v.barrier, target);
   __syncthreads();
 
   for (int parity = 0;; parity ^= 1) {
     // The halo's rows are asked for at once; the sums of the iteration before arrive meanwhile.
-    exchange_row far[HELD_HALO];
+    exchange_row far[HELD];
 #pragma unroll
-    for (int k = 0; k < HELD_HALO; k++) {
+    for (int k = 0; k < HELD; k++) {
       int h = threadIdx.x + k * blockDim.x;
       if (h < halo) far[k] = read_row(v.exchange[parity] + 4 * (int64_t)__ldg(a.halo + halo_begin + h));
     }
     if (target > gridDim.x) { // not before the first iteration, whose step the host gave
-      if (warp == 0) take_step(v, shared.scalars, v.sums + (parity ^ 1) * SUMS_PADDED * MOST_BLOCKS);
+      if (warp == 0) take_step(v, shared, limit, v.sums + (parity ^ 1) * SUMS_PADDED * MOST_BLOCKS);
       __syncthreads();
       if (shared.scalars.event != CONTINUE) break;
+      if (blockIdx.x == 0 && threadIdx.x == blockDim.x - 1) record_plain(v, shared);
     }
     double alpha = shared.scalars.alpha, beta = shared.scalars.beta, sums[SUMS_PADDED] = {};
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
-      if (row[k] < 0) continue;
-      int64_t i = first_row + row[k];
-      row_constants constants = hold_constants ? held[k] : constants_of<LEVEL>(a, v, i);
-      double p = c.p[row[k]];
-      if (hold_x)
-        x[k] = fma(alpha, p, x[k]);
+      row_state &q = own[k];
+      if (q.row < 0) continue;
+      row_rest rest = KEEP ? kept_rest[k] : load_rest<LEVEL>(a, v, first_row + q.row);
+      row_weights weights = weights_of(rest, jacobi);
+      double p = c.p[q.row], x = fma(alpha, p, rest.x);
+      if (KEEP)
+        kept_rest[k].x = x;
       else
-        v.x[i] = fma(alpha, p, v.x[i]);
-      r[k] = fma(-alpha, s[k], r[k]);
-      double z = constants.m * r[k];
-      sums[RZ] = fma(r[k], z, sums[RZ]);
-      sums[RR] = fma(constants.w * r[k], r[k], sums[RR]);
-      c.p[row[k]] = fma(beta, p, z);
+        v.x[first_row + q.row] = x;
+      q.r = fma(-alpha, q.s, q.r);
+      double z = weights.m * q.r;
+      sums[RZ] = fma(q.r, z, sums[RZ]);
+      sums[RR] = fma(weights.w * q.r, q.r, sums[RR]);
+      c.p[q.row] = fma(beta, p, z);
     }
 #pragma unroll
-    for (int k = 0; k < HELD_HALO; k++) {
+    for (int k = 0; k < HELD; k++) {
       int h = threadIdx.x + k * blockDim.x;
       if (h < halo) c.p[a.patch_rows + h] = fma(beta, far[k].p, fma(-alpha, far[k].ms, far[k].z));
     }
-    for (int h = threadIdx.x + HELD_HALO * blockDim.x; h < halo; h += blockDim.x) {
+    for (int h = threadIdx.x + HELD * blockDim.x; h < halo; h += blockDim.x) {
       exchange_row q = read_row(v.exchange[parity] + 4 * (int64_t)__ldg(a.halo + halo_begin + h));
       c.p[a.patch_rows + h] = fma(beta, q.p, fma(-alpha, q.ms, q.z));
     }
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
-      int slice = warp + k * warps;
-      if (slice >= slices) continue;
-      double sum = multiply_patch_slice<LEVEL>(a, c, first_group, a.slice[first_slice + slice], lane);
-      if (row[k] < 0) continue;
-      int64_t i = first_row + row[k];
-      row_constants constants = hold_constants ? held[k] : constants_of<LEVEL>(a, v, i);
-      double p = c.p[row[k]];
-      s[k] = fma(constants.d, p, sum);
-      double ms = constants.m * s[k];
-      sums[PAP] = fma(p, s[k], sums[PAP]);
-      sums[RMS] = fma(r[k], ms, sums[RMS]);
-      sums[SMS] = fma(s[k], ms, sums[SMS]);
-      if (publish[k]) write_row(v.exchange[parity ^ 1] + 4 * i, constants.m * r[k], ms, p);
+      row_state &q = own[k];
+      if (warp + k * warps >= slices) continue;
+      slice_rest groups_of = KEEP ? kept_slice[k] : load_slice(a, first_slice + warp + k * warps, first_group);
+      double sum = multiply_patch_slice<LEVEL>(a, c, first_group, groups_of, lane);
+      if (q.row < 0) continue;
+      row_rest rest = KEEP ? kept_rest[k] : load_rest<LEVEL>(a, v, first_row + q.row);
+      row_weights weights = weights_of(rest, jacobi);
+      double p = c.p[q.row];
+      q.s = fma(rest.d, p, sum);
+      double ms = weights.m * q.s;
+      sums[PAP] = fma(p, q.s, sums[PAP]);
+      sums[RMS] = fma(q.r, ms, sums[RMS]);
+      sums[SMS] = fma(q.s, ms, sums[SMS]);
+      if (rest.publish) write_row(v.exchange[parity ^ 1] + 4 * (first_row + q.row), weights.m * q.r, ms, p);
     }
     target += gridDim.x;
     reduce_and_wait(shared, sums, v.sums + parity * SUMS_PADDED * MOST_BLOCKS, v.barrier, target);
@@ -300,23 +377,24 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
 
 #pragma unroll
   for (int k = 0; k < ROWS; k++) {
-    if (row[k] < 0) continue;
-    int64_t i = first_row + row[k];
-    if (hold_x) v.x[i] = x[k];
-    v.r[i] = r[k];
-    v.s[i] = s[k];
-    v.p[i] = c.p[row[k]];
+    const row_state &q = own[k];
+    if (q.row < 0) continue;
+    int64_t i = first_row + q.row;
+    if (KEEP) v.x[i] = kept_rest[k].x;
+    v.r[i] = q.r;
+    v.s[i] = q.s;
+    v.p[i] = c.p[q.row];
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
-    *v.scalars = shared.scalars;
-    *v.told = shared.scalars;
-    __threadfence_system();
+  if (blockIdx.x == 0) {
+    if (threadIdx.x == 0) *v.scalars = shared.scalars;
+    tell(v, shared.scalars);
   }
 }
 
 } // namespace ht
 
 #define HT_PERSISTENT(rows, bits, level)                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(1024, 1) ht_cg_persistent_##rows##_##bits(ht_store_view a, ht_cuda_cg_vectors v, int kept) {          \
-    ht::run_persistent<rows, level>(a, v, kept);                                                                                                     \
+  extern "C" __global__ void __launch_bounds__(rows == 1 ? 640 : 512, 1)                                                                   \
+      ht_cg_persistent_##rows##_##bits(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int kept) {  \
+    ht::run_persistent<rows, level>(a, v, kept);                                                                                           \
   }

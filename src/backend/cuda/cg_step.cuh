@@ -6,8 +6,18 @@
 namespace ht {
 
 enum event { CONTINUE, REACHED, LIMIT, DECIDE, CURVATURE, NONFINITE, DROPPED, GREW, PAUSE }; // ht_cg_event
-enum decide_rule { DECIDE_HOST, DECIDE_RULE, DECIDE_BUDGET };                               // ht_decide_rule
+enum decide_rule { DECIDE_HOST, DECIDE_RULE, DECIDE_BUDGET };                                // ht_decide_rule
 enum sums { RZ, RR, PAP, RMS, SMS };
+
+// alpha, and beta from the rz that is predicted for the next residual; the two divisions do not wait for each other.
+struct step_lengths {
+  double alpha, beta, predicted;
+};
+
+__device__ inline step_lengths lengths_of(const double *sum) {
+  double alpha = sum[RZ] / sum[PAP], inverse = 1 / sum[RZ], predicted = fma(alpha, fma(alpha, sum[SMS], -2 * sum[RMS]), sum[RZ]);
+  return {alpha, predicted > 0 ? predicted * inverse : 0, predicted};
+}
 
 // Step lengths from the sums, and what happened. rz of the next residual is predicted for beta, and recomputed in the next sweep.
 __device__ inline int step(ht_cuda_cg_scalars &s, const double *sum) {
@@ -19,7 +29,7 @@ __device__ inline int step(ht_cuda_cg_scalars &s, const double *sum) {
   if (s.norm_r <= s.goal) return REACHED;
   if (!isfinite(pap)) return NONFINITE;
   if (pap <= 0) return CURVATURE;
-  double alpha = rz / pap, predicted = rz - 2 * alpha * sum[RMS] + alpha * alpha * sum[SMS], beta = predicted > 0 ? predicted / rz : 0;
+  double alpha = lengths_of(sum).alpha, beta = lengths_of(sum).beta;
   s.alpha = alpha;
   s.beta = beta;
   if (!isfinite(alpha) || !isfinite(beta)) return NONFINITE;
@@ -36,6 +46,17 @@ __device__ inline void record(const ht_cuda_cg_vectors &v, const ht_cuda_cg_scal
   v.history[s.iteration] = s.norm_r;
   v.alphas[s.iteration] = s.alpha;
   v.betas[s.iteration] = s.beta;
+}
+
+// An event, to the host, by all threads of a block that has seen the last record.
+__device__ inline void tell(const ht_cuda_cg_vectors &v, const ht_cuda_cg_scalars &s) {
+  int64_t end = min(min(s.iteration + 1, s.capacity), s.first + HT_CUDA_TOLD);
+  const double *records[] = {v.history, v.alphas, v.betas};
+#pragma unroll
+  for (int k = 0; k < 3; k++)
+    for (int64_t i = s.first + threadIdx.x; i < end; i += blockDim.x) v.told_records[k * HT_CUDA_TOLD + i - s.first] = records[k][i];
+  if (threadIdx.x == 0) *v.told = s;
+  __threadfence_system();
 }
 
 // s_i^2: exponents stay far from the ends of the range, as the store checks.

@@ -2,7 +2,7 @@
 // product multiplies with it, and its last block draws the conclusions. Nothing is read by the host but the event that ends a run.
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backend/cuda/cg_step.cuh"
-#include "backend/cuda/product.cuh"
+#include "backend/cuda/stream.cuh"
 
 using namespace ht;
 
@@ -10,7 +10,21 @@ namespace {
 
 enum { THREADS = 256, WARPS = THREADS / 32, SAMPLE = 32 };
 // What each block leaves in `sums`, an array of `stride` entries each.
-enum { S_RZ, S_RR, S_PREDICTED_16, S_PREDICTED_32, S_PAP, S_RMS, S_SMS, S_ERROR_16, S_ERROR_32, S_LEVEL_16, S_LEVEL_32, S_LEVEL_64, S_COUNT };
+enum {
+  S_RZ,
+  S_RR,
+  S_PREDICTED_16,
+  S_PREDICTED_32,
+  S_PAP,
+  S_RMS,
+  S_SMS,
+  S_ERROR_16,
+  S_ERROR_32,
+  S_LEVEL_16,
+  S_LEVEL_32,
+  S_LEVEL_64,
+  S_COUNT
+};
 
 // Sum of one value a thread over the block, in thread 0.
 __device__ inline double block_sum(double v, double *shared) {
@@ -43,7 +57,8 @@ __device__ inline look look_at(double2 p, short2 e) {
 } // namespace
 
 // x += alpha p, r -= alpha s, p = M^-1 r + beta p; a warp takes a column block, a lane two rows.
-extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_update(ht_store_view a, ht_cuda_cg_vectors v, int stride) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+    ht_cg_update(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride) {
   __shared__ double shared[WARPS];
   const ht_cuda_cg_scalars &c = *v.scalars;
   if (c.event != CONTINUE) return;
@@ -83,23 +98,31 @@ extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_update(ht_store_view
   }
 }
 
+// What a policy on the host wants to know of p, for the engine that does not look by itself. A warp takes a column block.
+extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_look(ht_store_view a, ht_cuda_cg_vectors v) {
+  int lane = threadIdx.x & 31;
+  for (int64_t block = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; block < a.blocks; block += (int64_t)gridDim.x * WARPS) {
+    int64_t i = block * 32 + lane; // in pairs
+    look l = look_at(((const double2 *)v.p)[i], ((const short2 *)a.exponent)[i]);
+    if (lane == 0) v.block_norm2[block] = l.caller_norm2, v.block_max[block] = l.caller_max;
+  }
+}
+
 namespace {
 
 struct product_sums {
   double pap, rms, sms, error_16, error_32;
-  groups_read read;
+  groups_read read; // only where each group has its own level
 };
 
-// What a slice's rows lose at the lower levels, in the caller's scale.
-__device__ inline void measure(const ht_store_view &a, const ht_slice_info &s, int lane, int64_t row, bool owner, double p_row, const global_vector &p,
-                               double weight, product_sums &sums) {
-  double exact = multiply_slice(a, s, lane, nullptr, LEVEL_64, p, nullptr), narrow = multiply_slice(a, s, lane, nullptr, LEVEL_32, p, nullptr),
-         low = multiply_slice(a, s, lane, nullptr, LEVEL_16, p, nullptr);
-  if (!owner) return;
-  double d = diagonal_at(a, row, LEVEL_64), off_32 = exact - narrow + (d - diagonal_at(a, row, LEVEL_32)) * p_row,
-         off_16 = exact - low + (d - diagonal_at(a, row, LEVEL_16)) * p_row;
-  sums.error_16 = fma(weight * off_16, off_16, sums.error_16);
-  sums.error_32 = fma(weight * off_32, off_32, sums.error_32);
+// What a slice's rows lose at the lower levels, squared, in the caller's scale.
+__device__ inline double2 measure(const ht_store_view &a, const ht_slice_info &s, int lane, int64_t row, const double *p) {
+  double got[3];
+  for (int level = LEVEL_16; level <= LEVEL_64; level++)
+    got[level] = multiply_slice(a, s, lane, nullptr, level, global_vector{p}, nullptr) + diagonal_at(a, row, level) * p[row];
+  if (lane & (1 << s.lanes_log2) - 1) return {0, 0};
+  double weight = scale_squared(a.exponent[row]), off_16 = got[LEVEL_64] - got[LEVEL_16], off_32 = got[LEVEL_64] - got[LEVEL_32];
+  return {weight * off_16 * off_16, weight * off_32 * off_32};
 }
 
 // Conclusions of the iteration, by one thread; `total` as in the enum above.
@@ -119,59 +142,104 @@ __device__ inline void conclude(const ht_store_view &a, const ht_cuda_cg_vectors
   s.event = event;
   if (event == CONTINUE) s.iteration++;
   *v.scalars = s;
-  if (event == CONTINUE) return;
-  *v.told = s;
-  __threadfence_system();
 }
 
-__device__ inline void finish(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, int update_blocks) {
+__device__ __noinline__ void finish(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, int update_blocks, int count) {
   __shared__ double total[S_COUNT];
   __threadfence();
   int lane = threadIdx.x & 31;
   for (int k = threadIdx.x / 32; k < S_COUNT; k += WARPS) {
     double sum = 0;
-    int count = k < S_PAP ? update_blocks : gridDim.x;
-    for (int i = lane; i < count; i += 32) sum += __ldcg(&v.sums[k * stride + i]);
+    int blocks = k >= count ? 0 : k < S_PAP ? update_blocks : gridDim.x;
+    for (int i = lane; i < blocks; i += 32) sum += __ldcg(&v.sums[k * stride + i]);
     sum = warp_sum(sum);
     if (lane == 0) total[k] = sum;
   }
   __syncthreads();
   if (threadIdx.x == 0) conclude(a, v, total);
+  __syncthreads();
+  if (v.scalars->event != CONTINUE) tell(v, *v.scalars);
 }
 
 } // namespace
 
-// s = A p and the sums that need it; a warp takes a slice.
-extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_multiply(ht_store_view a, ht_cuda_cg_vectors v, int stride, int update_blocks) {
+namespace {
+
+// What a lane needs of its row besides the product.
+struct row_data {
+  double p, r, d;
+  float m;
+  int16_t e;
+};
+
+__device__ inline row_data load_row(const ht_store_view &a, const ht_cuda_cg_vectors &v, int64_t row, const uint8_t *levels, int uniform) {
+  return {v.p[row], v.r[row], diagonal_at(a, row, levels ? levels[row / 64] : uniform), v.inverse_diagonal ? v.inverse_diagonal[row] : 0,
+          a.exponent[row]};
+}
+
+__device__ inline void finish_slice(const ht_cuda_cg_vectors &v, const ht_slice_info &s, int lane, const row_data &q, double sum,
+                                    product_sums &sums) {
+  for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
+  if (lane & (1 << s.lanes_log2) - 1) return;
+  double w = scale_squared(q.e), m = v.inverse_diagonal ? (double)q.m : w;
+  sum = fma(q.d, q.p, sum);
+  v.s[s.row + (lane >> s.lanes_log2)] = sum;
+  sums.pap = fma(q.p, sum, sums.pap);
+  sums.rms = fma(q.r * m, sum, sums.rms);
+  sums.sms = fma(sum * m, sum, sums.sms);
+}
+
+// Every SAMPLE-th slice, from another start each time: errors at 16 and 32 bits. Apart from the rest, whose registers it would take.
+__device__ __noinline__ double2 measure_some(const ht_store_view &a, const ht_cuda_cg_vectors &v) {
+  int64_t start = v.scalars->iteration % SAMPLE;
+  int lane = threadIdx.x & 31;
+  double2 errors = {0, 0};
+  for (int64_t slice = ((int64_t)blockIdx.x * WARPS + threadIdx.x / 32) * SAMPLE + start; slice < a.slices;
+       slice += (int64_t)gridDim.x * WARPS * SAMPLE) {
+    ht_slice_info s = a.slice[slice];
+    double2 more = measure(a, s, lane, s.row + (lane >> s.lanes_log2), v.p);
+    errors.x += more.x;
+    errors.y += more.y;
+  }
+  return errors;
+}
+
+} // namespace
+
+namespace {
+
+// s = A p and the sums that need it. Warps take slices in turn, so that all work within a small part of the matrix at a time, whose part of
+// p stays in cache.
+template <int MODE> __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, int update_blocks) {
   __shared__ double shared[WARPS];
   __shared__ bool last;
-  if (v.scalars->event != CONTINUE) return;
-  bool looking = v.scalars->iteration >= v.scalars->decide_at && v.scalars->decide_rule == DECIDE_BUDGET;
-  int64_t sampled = v.scalars->iteration % SAMPLE;
-  int uniform = v.scalars->uniform;
-  const uint8_t *levels = uniform < 0 ? v.block_level : nullptr;
-  int lane = threadIdx.x & 31;
+  int lane = threadIdx.x & 31, uniform = MODE == BY_GROUP ? v.scalars->uniform : MODE;
+  const uint8_t *levels = MODE == BY_GROUP && uniform < 0 ? v.block_level : nullptr;
   product_sums sums = {};
-  global_vector p = {v.p};
-  for (int64_t slice = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; slice < a.slices; slice += (int64_t)gridDim.x * WARPS) {
-    ht_slice_info s = a.slice[slice];
-    int64_t row = s.row + (lane >> s.lanes_log2);
-    bool owner = (lane & (1 << s.lanes_log2) - 1) == 0;
-    double p_row = v.p[row], r_row = v.r[row], w = scale_squared(a.exponent[row]), m = v.inverse_diagonal ? (double)v.inverse_diagonal[row] : w;
-    double d = diagonal_at(a, row, levels ? levels[row / 64] : uniform);
-    double sum = multiply_slice(a, s, lane, levels, uniform, p, &sums.read);
-    if (owner) {
-      sum = fma(d, p_row, sum);
-      v.s[row] = sum;
-      sums.pap = fma(p_row, sum, sums.pap);
-      sums.rms = fma(r_row * m, sum, sums.rms);
-      sums.sms = fma(sum * m, sum, sums.sms);
-    }
-    if (looking && slice % SAMPLE == sampled) measure(a, s, lane, row, owner, p_row, p, w, sums);
+  int64_t step = (int64_t)gridDim.x * WARPS, slice = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+  ht_slice_info next = a.slice[min(slice, a.slices)];
+  for (; slice < a.slices; slice += step) {
+    ht_slice_info s = next;
+    next = a.slice[min(slice + step, a.slices)];
+    double sum = stream_slice<MODE>(a, s, lane, levels, uniform, v.p, sums.read);
+    finish_slice(v, s, lane, load_row(a, v, s.row + (lane >> s.lanes_log2), levels, uniform), sum, sums);
   }
-  const double values[] = {sums.pap, sums.rms, sums.sms, sums.error_16, sums.error_32, (double)sums.read.level[0], (double)sums.read.level[1], (double)sums.read.level[2]};
+  if (MODE == BY_GROUP && v.scalars->iteration >= v.scalars->decide_at && v.scalars->decide_rule == DECIDE_BUDGET) {
+    double2 errors = measure_some(a, v);
+    sums.error_16 = errors.x;
+    sums.error_32 = errors.y;
+  }
+  bool first = lane == 0; // groups are the warp's
+  const double values[] = {sums.pap,
+                           sums.rms,
+                           sums.sms,
+                           sums.error_16,
+                           sums.error_32,
+                           first ? (double)sums.read.at_16 : 0,
+                           first ? (double)sums.read.at_32 : 0,
+                           first ? (double)sums.read.at_64 : 0};
 #pragma unroll
-  for (int k = 0; k < 8; k++) {
+  for (int k = 0; k < (MODE == BY_GROUP ? 8 : 3); k++) {
     double sum = block_sum(values[k], shared);
     if (threadIdx.x == 0) v.sums[(S_PAP + k) * stride + blockIdx.x] = sum;
   }
@@ -180,6 +248,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_multiply(ht_store_vi
     last = atomicAdd(&v.scalars->finished, 1u) == gridDim.x - 1;
   }
   __syncthreads();
-  if (last) finish(a, v, stride, update_blocks);
+  if (last) finish(a, v, stride, update_blocks, MODE == BY_GROUP ? S_COUNT : S_ERROR_16);
 }
 
+} // namespace
+
+// One for each level that all groups are read at, and one that looks at each group.
+#define HT_MULTIPLY(name, mode)                                                                                                            \
+  extern "C" __global__ void __launch_bounds__(THREADS, mode == LEVEL_16 || mode == LEVEL_32 ? 6 : 5)                                      \
+      name(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride, int update_blocks) {         \
+    if (v.scalars->event == CONTINUE) multiply<mode>(a, v, stride, update_blocks);                                                         \
+  }
+HT_MULTIPLY(ht_cg_multiply_16, LEVEL_16)
+HT_MULTIPLY(ht_cg_multiply_32, LEVEL_32)
+HT_MULTIPLY(ht_cg_multiply_64, LEVEL_64)
+HT_MULTIPLY(ht_cg_multiply_by_group, BY_GROUP)

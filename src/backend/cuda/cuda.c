@@ -33,6 +33,7 @@ const ht_backend ht_backend_cuda = {
     .copy = ht_cuda_copy_vector,
     .shift = ht_cuda_shift,
     .norm_inf = ht_cuda_norm_inf,
+    .reduce = ht_cuda_reduce,
     .store_plan = ht_cuda_store_plan,
     .store_create = ht_cuda_store_create,
     .store_set_values = ht_cuda_store_set_values,

@@ -4,6 +4,7 @@
 #define HT_BACKEND_CUDA_CUDA_H
 #include "backend/backend.h"
 #include "backend/cuda/driver.h" /* CUstream, CUfunction, ... and the table of entry points */
+#include "backend/cuda/reduce.h"
 
 /* One row of kernels.def each. */
 typedef enum ht_kernel {
@@ -27,7 +28,7 @@ typedef struct ht_cuda {
   CUfunction function[HT_KERNELS];
   unsigned shared_limit[HT_KERNELS]; /* dynamic shared bytes that it has been allowed */
   CUlibrary library[HT_KERNELS];     /* of its file; kept by the file's first kernel */
-  double *sums;                      /* device: partial sums of the vector operations */
+  double *sums;                      /* device: partial sums of the vector operations, and the counter of blocks behind them */
   double *host;                      /* pinned: scalars that come back */
   ht_status status;                  /* of the first call that failed: later launches do nothing */
   char error[256];                   /* and its sentence */
@@ -81,9 +82,9 @@ ht_status ht_cuda_upload(ht_context *ctx, int64_t bytes, const void *from, void 
 ht_status ht_cuda_download(ht_context *ctx, int64_t bytes, const void *from, void *to);
 int ht_cuda_reaches(ht_context *ctx, const void *memory);
 /* vectors.c */
-enum { HT_CUDA_SUMS = 1024 }; /* most blocks of a sum: the same on every device, so that the bits are */
 double ht_cuda_dot(ht_context *ctx, int64_t n, const double *x, const double *y);
 double ht_cuda_norm_inf(ht_context *ctx, int64_t n, const double *x);
+void ht_cuda_reduce(ht_context *ctx, int64_t n, int count, ht_reduction *reductions);
 void ht_cuda_axpy(ht_context *ctx, int64_t n, double a, const double *x, double *y);
 void ht_cuda_xpby(ht_context *ctx, int64_t n, const double *x, double b, double *y);
 void ht_cuda_scale_by(ht_context *ctx, int64_t n, const double *d, const double *x, double *y);

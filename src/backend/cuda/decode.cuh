@@ -6,7 +6,9 @@ namespace ht {
 
 enum { LEVEL_16, LEVEL_32, LEVEL_64 }; // ht_level
 
-struct pair { double first, second; };
+struct pair {
+  double first, second;
+};
 
 __device__ inline double power_of_two(int exponent) { return __hiloint2double((1023 + exponent) << 20, 0); }
 

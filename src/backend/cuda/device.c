@@ -113,7 +113,7 @@ static ht_status start(ht_cuda *cuda) {
   HT_CHECK(cuda->ctx, result != CUDA_ERROR_OUT_OF_MEMORY, HT_UNSUPPORTED,
            "GPU %d (%s) has not enough free memory to start on; free some, or use the cpu backend", cuda->ordinal, cuda->name);
   HT_TRY(cuda->ctx, ht_cuda_check(cuda, result, "creating a stream"));
-  HT_TRY(cuda->ctx, ht_cuda_allocate(cuda, (HT_CUDA_SUMS + 1) * (int64_t)sizeof(double), &cuda->sums));
+  HT_TRY(cuda->ctx, ht_cuda_allocate(cuda, (HT_REDUCTIONS_MOST * HT_CUDA_SUMS + 1) * (int64_t)sizeof(double), &cuda->sums));
   HT_TRY(cuda->ctx, ht_cuda_allocate_host(cuda, HOST_SCALARS * (int64_t)sizeof(double), &cuda->host));
   return HT_OK;
 }

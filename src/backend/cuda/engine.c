@@ -4,7 +4,19 @@
 #include "backend/cuda/store.h"
 #include <string.h>
 
-enum { MIXED = -1, THREADS = 256, WARPS = THREADS / 32, REPLAYED = 8, SUMS = 16, PERSISTENT_SUMS = 2 * 8 * 160, STATIC_SHARED = 4096 };
+enum {
+  MIXED = -1,
+  MODES = HT_LEVELS + 1,
+  THREADS = 256,
+  WARPS = THREADS / 32,
+  REPLAYED = 8,
+  SUMS = 16,
+  PERSISTENT_SUMS = 2 * 8 * 160,
+  STREAMING_SHARED = 8 * 3 * 2560,
+  STATIC_SHARED = 4096,
+  NARROW_WARPS = 20,
+  WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
+};
 
 struct ht_engine {
   ht_context *ctx;
@@ -16,8 +28,8 @@ struct ht_engine {
   int uniform; /* level of all blocks, or MIXED */
   int highest; /* of any block */
   /* streaming */
-  int update_blocks, multiply_blocks, stride;
-  CUgraphExec graph;
+  int update_blocks, multiply_blocks[MODES], stride;
+  CUgraphExec graph[MODES]; /* made when it is first needed: all groups at a level, or each at its own */
   CUevent passed[2];
   /* persistent */
   unsigned block;
@@ -37,6 +49,7 @@ static ht_status allocate_vectors(ht_engine *e, int jacobi) {
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->blocks * 8, &e->v.block_max));
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, sizeof *e->v.scalars, &e->v.scalars));
   HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, sizeof *e->v.told, &e->v.told));
+  HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, 3 * HT_CUDA_TOLD * 8, &e->v.told_records));
   HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, sizeof *e->staged, &e->staged));
   if (jacobi) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->padded * 4, &e->v.inverse_diagonal));
   return HT_OK;
@@ -53,10 +66,14 @@ static ht_status make_inverse(ht_engine *e) {
   return status;
 }
 
+static const ht_kernel multiply_kernels[MODES] = {HT_KERNEL_cg_multiply_16, HT_KERNEL_cg_multiply_32, HT_KERNEL_cg_multiply_64,
+                                                  HT_KERNEL_cg_multiply_by_group};
+
 /* The update and the product, a few times over. */
-static ht_status capture(ht_engine *e) {
+static ht_status capture(ht_engine *e, int mode) {
   ht_store_view *a = &e->store->view;
-  ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS}, multiply = {.grid = (unsigned)e->multiply_blocks, .block = THREADS};
+  ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS},
+            multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS};
   const ht_cuda_driver *driver = e->cuda->driver;
   CUgraph graph = NULL;
   HT_TRY(e->ctx, ht_cuda_synchronize(e->cuda));
@@ -64,12 +81,11 @@ static ht_status capture(ht_engine *e) {
   CUresult result = driver->cuStreamBeginCapture(e->cuda->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   for (int k = 0; result == CUDA_SUCCESS && k < REPLAYED; k++) {
     ht_cuda_launch(e->cuda, HT_KERNEL_cg_update, update, HT_ARGS(a, &e->v, &e->stride));
-    ht_cuda_launch(e->cuda, HT_KERNEL_cg_multiply, multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
+    ht_cuda_launch(e->cuda, multiply_kernels[mode], multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
   }
   if (result == CUDA_SUCCESS) result = driver->cuStreamEndCapture(e->cuda->stream, &graph);
-  if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&e->graph, graph, 0);
+  if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&e->graph[mode], graph, 0);
   if (graph) driver->cuGraphDestroy(graph);
-  for (int k = 0; result == CUDA_SUCCESS && k < 2; k++) result = driver->cuEventCreate(&e->passed[k], CU_EVENT_DISABLE_TIMING);
   ht_cuda_leave(e->cuda, entered);
   return ht_cuda_check(e->cuda, result, "making the graph of an iteration");
 }
@@ -78,24 +94,56 @@ static int smaller(int64_t a, int64_t b) { return (int)(a < b ? a : b); }
 
 static ht_status make_streaming(ht_engine *e) {
   const ht_store_view *a = &e->store->view;
-  int update, multiply;
-  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update, THREADS, 0, &update));
-  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_multiply, THREADS, 0, &multiply));
-  e->update_blocks = smaller(update, (a->blocks + WARPS - 1) / WARPS);
-  e->multiply_blocks = smaller(multiply, (a->slices + WARPS - 1) / WARPS);
-  e->stride = e->update_blocks > e->multiply_blocks ? e->update_blocks : e->multiply_blocks;
+  int blocks;
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update, THREADS, 0, &blocks));
+  e->stride = e->update_blocks = smaller(blocks, (a->blocks + WARPS - 1) / WARPS);
+  for (int mode = 0; mode < MODES; mode++) {
+    HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, multiply_kernels[mode], THREADS, 0, &blocks));
+    e->multiply_blocks[mode] = smaller(blocks, (a->slices + WARPS - 1) / WARPS);
+    if (e->multiply_blocks[mode] > e->stride) e->stride = e->multiply_blocks[mode];
+  }
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, SUMS * (int64_t)e->stride * 8, &e->v.sums));
-  return capture(e);
+  int entered = ht_cuda_enter(e->cuda);
+  CUresult result = CUDA_SUCCESS;
+  for (int k = 0; result == CUDA_SUCCESS && k < 2; k++) result = e->cuda->driver->cuEventCreate(&e->passed[k], CU_EVENT_DISABLE_TIMING);
+  ht_cuda_leave(e->cuda, entered);
+  HT_TRY(e->ctx, ht_cuda_check(e->cuda, result, "creating an event"));
+  return capture(e, HT_LEVEL_64);
 }
+
+/* By level and by log2 of the rows a thread. */
+#define ROWS(bits)                                                                                                                         \
+  {                                                                                                                                        \
+    HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits,                                  \
+        HT_KERNEL_cg_persistent_8_##bits, HT_KERNEL_cg_persistent_16_##bits                                                                \
+  }
+static const ht_kernel persistent_kernels[HT_LEVELS][5] = {ROWS(16), ROWS(32), ROWS(64)};
+#undef ROWS
+
+static ht_kernel persistent_kernel(const ht_engine *e, int level) {
+  int rows_log2 = 0;
+  while (1 << rows_log2 < e->rows) rows_log2++;
+  return persistent_kernels[level][rows_log2];
+}
+
+static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cuda->shared_block_bytes - STATIC_SHARED); }
 
 static ht_status make_persistent(ht_engine *e) {
   const ht_store *store = e->store;
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, PERSISTENT_SUMS * 8, &e->v.sums));
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, 64, &e->v.barrier));
   for (int k = 0; k < 2; k++) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, store->view.padded * 32, &e->v.exchange[k]));
-  int64_t warps = store->patch_slices_most < 32 ? store->patch_slices_most : 32;
+  int64_t slices = store->patch_slices_most, most = slices > NARROW_WARPS ? WIDE_WARPS : NARROW_WARPS,
+          warps = slices < most ? slices : most;
   e->block = (unsigned)(32 * warps);
-  for (e->rows = 1; e->rows * warps < store->patch_slices_most;) e->rows *= 2;
+  for (e->rows = 1; e->rows * warps < slices;) e->rows *= 2;
+  for (int level = 0; level < HT_LEVELS; level++) { /* loads the kernels, too */
+    int blocks;
+    HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, persistent_kernel(e, level), e->block, persistent_shared(e), &blocks));
+    HT_CHECK(e->ctx, blocks >= store->view.patches, HT_UNSUPPORTED,
+             "the persistent engine needs %lld blocks at once, and GPU %d (%s) runs %d; use --engine streaming",
+             (long long)store->view.patches, e->cuda->ordinal, e->cuda->name, blocks);
+  }
   return HT_OK;
 }
 
@@ -127,15 +175,17 @@ ht_status ht_cuda_engine_create(ht_store *store, const double *diagonal, int64_t
 void ht_cuda_engine_release(ht_engine *e) {
   if (!e) return;
   const ht_cuda_cg_vectors *v = &e->v;
-  const void *device[] = {v->x,       v->r,      v->p,     v->s,           v->inverse_diagonal, v->block_level, v->block_norm2, v->block_max,
-                          v->history, v->alphas, v->betas, v->sums,        v->scalars,          v->exchange[0], v->exchange[1], v->barrier};
+  const void *device[] = {v->x,       v->r,      v->p,     v->s,    v->inverse_diagonal, v->block_level, v->block_norm2, v->block_max,
+                          v->history, v->alphas, v->betas, v->sums, v->scalars,          v->exchange[0], v->exchange[1], v->barrier};
   int entered = ht_cuda_enter(e->cuda);
-  if (e->graph) e->cuda->driver->cuGraphExecDestroy(e->graph);
+  for (int mode = 0; mode < MODES; mode++)
+    if (e->graph[mode]) e->cuda->driver->cuGraphExecDestroy(e->graph[mode]);
   for (int k = 0; k < 2; k++)
     if (e->passed[k]) e->cuda->driver->cuEventDestroy(e->passed[k]);
   ht_cuda_leave(e->cuda, entered);
   for (size_t k = 0; k < sizeof device / sizeof *device; k++) ht_cuda_release(e->cuda, (void *)(uintptr_t)device[k]);
   ht_cuda_release_host(e->cuda, v->told);
+  ht_cuda_release_host(e->cuda, v->told_records);
   ht_cuda_release_host(e->cuda, e->staged);
   ht_release(e->ctx, e);
 }
@@ -162,14 +212,20 @@ void ht_cuda_engine_set_levels(ht_engine *e, const uint8_t *block_level) {
   }
   e->highest = highest;
   e->uniform = lowest == highest ? highest : MIXED;
-  ht_cuda_copy(e->cuda, e->store->view.blocks, block_level, e->v.block_level);
+  if (e->uniform == MIXED) /* complete when it returns: the levels are the caller's */
+    ht_cuda_copy(e->cuda, e->store->view.blocks, block_level, e->v.block_level);
+  else
+    ht_cuda_fill(e->cuda, e->store->view.blocks, e->uniform, e->v.block_level);
 }
 
 /* ---- a run ---- */
 
 static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
-  double widest = (double)((int64_t)1 << (e->store->exponent_most > 0 ? (e->store->exponent_most < 30 ? 2 * e->store->exponent_most : 60) : 0));
-  *e->staged = (ht_cuda_cg_scalars){.iteration = s->fresh ? s->iteration : s->iteration + 1,
+  double widest =
+      (double)((int64_t)1 << (e->store->exponent_most > 0 ? (e->store->exponent_most < 30 ? 2 * e->store->exponent_most : 60) : 0));
+  int64_t first = s->fresh ? s->iteration : s->iteration + 1;
+  *e->staged = (ht_cuda_cg_scalars){.iteration = first,
+                                    .first = first,
                                     .norm_r = s->norm_r,
                                     .rz = s->rz,
                                     .pap = s->pap,
@@ -193,14 +249,23 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
                                     .calibration_32 = widest};
 }
 
+/* All groups at one level, unless the policy or the groups' exactness tell them apart. */
+static int mode_of(const ht_engine *e) {
+  int level = e->staged->uniform;
+  if (level == MIXED || (level == HT_LEVEL_64 && e->store->exact_groups)) return MODES - 1;
+  return level == HT_LEVEL_32 && e->store->info.share_exact_16 > 0 && e->store->exact_groups ? MODES - 1 : level;
+}
+
 static ht_status run_streaming(ht_engine *e) {
   const ht_cuda_driver *driver = e->cuda->driver;
   volatile int32_t *event = &e->v.told->event;
   CUresult result = CUDA_SUCCESS;
+  int mode = mode_of(e);
+  if (!e->graph[mode]) HT_TRY(e->ctx, capture(e, mode));
   int entered = ht_cuda_enter(e->cuda);
   /* One replay ahead of the one that is waited for; after an event its kernels end at once. */
   for (int k = 0; result == CUDA_SUCCESS && *event == HT_CG_CONTINUE; k++) {
-    result = driver->cuGraphLaunch(e->graph, e->cuda->stream);
+    result = driver->cuGraphLaunch(e->graph[mode], e->cuda->stream);
     if (result == CUDA_SUCCESS) result = driver->cuEventRecord(e->passed[k & 1], e->cuda->stream);
     if (result == CUDA_SUCCESS && k > 0) result = driver->cuEventSynchronize(e->passed[~k & 1]);
   }
@@ -209,28 +274,34 @@ static ht_status run_streaming(ht_engine *e) {
 }
 
 static ht_status run_persistent(ht_engine *e) {
-#define ROWS(bits) {HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits, HT_KERNEL_cg_persistent_8_##bits}
-  static const ht_kernel kernels[HT_LEVELS][4] = {ROWS(16), ROWS(32), ROWS(64)};
-#undef ROWS
   static const int64_t value_bytes[HT_LEVELS] = {4, 8, 16};
   const ht_store *store = e->store;
   ht_store_view *a = &e->store->view;
-  int which = e->rows == 1 ? 0 : e->rows == 2 ? 1 : e->rows == 4 ? 2 : 3;
   int64_t columns = a->patch_rows + store->halo_most, group = (value_bytes[e->highest] + 4) * HT_WARP + 8;
   int64_t rest = e->cuda->shared_block_bytes - STATIC_SHARED - (columns + 4) * 8;
   int kept = smaller(rest / group, INT32_MAX);
-  ht_launch launch = {.grid = (unsigned)a->patches,
-                      .block = e->block,
-                      .shared_bytes = (unsigned)(e->cuda->shared_block_bytes - STATIC_SHARED),
-                      .cooperative = 1};
+  ht_launch launch = {.grid = (unsigned)a->patches, .block = e->block, .shared_bytes = persistent_shared(e), .cooperative = 1};
   HT_TRY(e->ctx, ht_cuda_fill(e->cuda, 64, 0, e->v.barrier));
-  return ht_cuda_launch(e->cuda, kernels[e->highest][which], launch, HT_ARGS(a, &e->v, &kept));
+  return ht_cuda_launch(e->cuda, persistent_kernel(e, e->highest), launch, HT_ARGS(a, &e->v, &kept));
 }
 
-/* The scalars, the records since `first`, and what a policy on the host asked for. */
+/* The records since `first`: those that came with the event, and the rest of a run longer than any that a guard asks for. */
+static ht_status fetch_records(ht_engine *e, ht_cg_state *s, int64_t first) {
+  const double *device[] = {e->v.history, e->v.alphas, e->v.betas};
+  double *host[] = {s->history, s->alphas, s->betas};
+  int64_t end = s->iteration + 1 < e->capacity ? s->iteration + 1 : e->capacity,
+          told = first + HT_CUDA_TOLD < end ? first + HT_CUDA_TOLD : end;
+  for (int k = 0; k < 3 && first < end; k++) {
+    memcpy(host[k] + first, e->v.told_records + k * HT_CUDA_TOLD, (size_t)(told - first) * 8);
+    if (told < end) HT_TRY(e->ctx, ht_cuda_copy(e->cuda, (end - told) * 8, device[k] + told, host[k] + told));
+  }
+  return HT_OK;
+}
+
+/* The scalars, the records, and what a policy on the host asked for: an event that brings no more than that needs no copy. */
 static ht_status fetch(ht_engine *e, ht_cg_state *s, int64_t first) {
   const ht_cuda_cg_scalars *told = e->v.told;
-  int64_t end = told->iteration + 1 < e->capacity ? told->iteration + 1 : e->capacity, blocks = e->store->view.blocks;
+  int64_t blocks = e->store->view.blocks;
   s->iteration = told->iteration;
   s->norm_r = told->norm_r;
   s->rz = told->rz;
@@ -238,18 +309,15 @@ static ht_status fetch(ht_engine *e, ht_cg_state *s, int64_t first) {
   s->alpha = told->alpha;
   s->beta = told->beta;
   s->fresh = 0;
-  if (s->decide_rule != HT_DECIDE_HOST && s->block_level)
-    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, blocks, e->v.block_level, s->block_level));
-  if (first < end) {
-    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, (end - first) * 8, e->v.history + first, s->history + first));
-    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, (end - first) * 8, e->v.alphas + first, s->alphas + first));
-    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, (end - first) * 8, e->v.betas + first, s->betas + first));
-  }
-  if (told->event == HT_CG_DECIDE && s->block_norm2) {
-    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, blocks * 8, e->v.block_norm2, s->block_norm2));
-    HT_TRY(e->ctx, ht_cuda_copy_async(e->cuda, blocks * 8, e->v.block_max, s->block_max));
-  }
-  return ht_cuda_synchronize(e->cuda);
+  HT_TRY(e->ctx, fetch_records(e, s, first));
+  if (s->decide_rule != HT_DECIDE_HOST && s->block_level) HT_TRY(e->ctx, ht_cuda_copy(e->cuda, blocks, e->v.block_level, s->block_level));
+  if (told->event != HT_CG_DECIDE || !s->block_norm2) return HT_OK;
+  ht_store_view *a = &e->store->view;
+  ht_launch look = {.grid = (unsigned)smaller((blocks + WARPS - 1) / WARPS, 4096), .block = THREADS};
+  if (e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT)
+    HT_TRY(e->ctx, ht_cuda_launch(e->cuda, HT_KERNEL_cg_look, look, HT_ARGS(a, &e->v)));
+  HT_TRY(e->ctx, ht_cuda_copy(e->cuda, blocks * 8, e->v.block_norm2, s->block_norm2));
+  return ht_cuda_copy(e->cuda, blocks * 8, e->v.block_max, s->block_max);
 }
 
 /* Matrix bytes: the groups that were read, and the rows' part by the highest level in use. */

@@ -4,7 +4,7 @@
 
 namespace ht {
 
-enum { STREAM_BATCH = 4, PATCH_BATCH = 2 }; // groups whose loads are in flight together
+enum { STREAM_BATCH = 4, PATCH_BATCH = 4 }; // groups whose loads are in flight together
 
 // Streams are read once an iteration: they need no place in L1.
 __device__ inline uint32_t stream(const uint32_t *from) {
@@ -18,7 +18,10 @@ __device__ inline uint2 stream(const int64_t *from) {
   return v;
 }
 __device__ inline ht_group_info stream(const ht_group_info *from) {
-  union { uint2 bits; ht_group_info info; } v;
+  union {
+    uint2 bits;
+    ht_group_info info;
+  } v;
   asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(v.bits.x), "=r"(v.bits.y) : "l"(from));
   return v.info;
 }
@@ -36,7 +39,20 @@ __device__ inline uint32_t pack(const ht_group_info &g, int level) {
   return (uint32_t)level | (uint32_t)encoding_of(g) << 8 | (uint32_t)g.exponent << 16;
 }
 
-struct groups_read { int level[3]; }; // numbers of groups, for the bytes
+// Numbers of groups, for the bytes; an array with a changing index would not stay in registers.
+struct groups_read {
+  int at_16, at_32, at_64;
+  __device__ void count(int level) {
+    at_16 += level == LEVEL_16;
+    at_32 += level == LEVEL_32;
+    at_64 += level == LEVEL_64;
+  }
+  __device__ void add(const groups_read &other) {
+    at_16 += other.at_16;
+    at_32 += other.at_32;
+    at_64 += other.at_64;
+  }
+};
 
 // A group as it is loaded; which parts depends on its level, which is the same for the whole warp.
 struct loaded {
@@ -67,7 +83,8 @@ __device__ inline double scale_of_packed(uint32_t packed) {
 
 // Sum over the lane's entries of the groups first..first+count-1 (count <= 32), whose shares the lanes hold in (base, packed).
 template <int BATCH, class Vector>
-__device__ inline double multiply_groups(const ht_store_view &a, int64_t first, int count, int lane, int base, uint32_t packed, const Vector &p) {
+__device__ inline double multiply_groups(const ht_store_view &a, int64_t first, int count, int lane, int base, uint32_t packed,
+                                         const Vector &p) {
   double sum = 0;
   for (int j = 0; j < count; j += BATCH) {
     loaded v[BATCH];
@@ -92,8 +109,8 @@ __device__ inline double multiply_groups(const ht_store_view &a, int64_t first, 
 
 // Off-diagonal part of the product of a slice, in every lane that owns a row (the first of the row's lanes). block_level NULL: `asked`.
 template <class Vector>
-__device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_info &s, int lane, const uint8_t *block_level, int asked, const Vector &p,
-                                        groups_read *read) {
+__device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_info &s, int lane, const uint8_t *block_level, int asked,
+                                        const Vector &p, groups_read *read) {
   double sum = 0;
   for (int first = 0; first < s.groups; first += HT_WARP) {
     int count = min(HT_WARP, s.groups - first), base = 0;
@@ -103,7 +120,7 @@ __device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_i
       int level = level_of(mine, block_level ? asked_of(mine, block_level, a.blocks) : asked);
       base = mine.base;
       packed = pack(mine, level);
-      if (read) read->level[level]++;
+      if (read) read->count(level);
     }
     sum += multiply_groups<STREAM_BATCH>(a, s.group + first, count, lane, base, packed, p);
   }

@@ -3,9 +3,9 @@
 
 /* A patch a multiprocessor, as far as its rows are few enough for the persistent engine; else the streaming one. */
 void ht_cuda_store_plan(ht_context *ctx, int64_t n, int64_t nnz, int64_t longest_row, ht_store_engine asked, ht_store_plan *plan) {
-  static const int64_t ROWS_MOST = 8192;
+  static const int64_t ROWS_MOST = 8192, PATCHES_MOST = 160; /* that the engine's sums have room for */
   const ht_cuda *cuda = ht_cuda_of(ctx);
-  int64_t rows = (n + cuda->sms - 1) / cuda->sms;
+  int64_t patches = cuda->sms < PATCHES_MOST ? cuda->sms : PATCHES_MOST, rows = (n + patches - 1) / patches;
   rows = (rows + HT_COLUMN_BLOCK - 1) / HT_COLUMN_BLOCK * HT_COLUMN_BLOCK;
   int fits = rows <= ROWS_MOST && longest_row <= 4096 && nnz < INT32_MAX;
   int persistent = fits && (asked == HT_STORE_ENGINE_PERSISTENT || asked == HT_STORE_ENGINE_AUTO);
@@ -106,9 +106,9 @@ void ht_cuda_store_release(ht_store *store) {
   const ht_store_view *v = &store->view;
   void *host[] = {store->order,       store->position,   store->exponent, store->scaled_diagonal, store->slice,
                   store->patch_slice, store->halo_start, store->halo,     store->boundary};
-  const void *device[] = {v->slice,       v->info,          v->index,    v->head,        v->mid,      v->tail,      v->diagonal,
-                          v->diagonal_16, v->diagonal_tail, v->exponent, v->error_16,    v->error_32, v->order,     v->position,
-                          v->patch_slice, v->halo_start,    v->halo,     v->boundary,    store->diagonal, store->x, store->y,
+  const void *device[] = {v->slice,           v->info,          v->index,    v->head,     v->mid,          v->tail,  v->diagonal,
+                          v->diagonal_16,     v->diagonal_tail, v->exponent, v->error_16, v->error_32,     v->order, v->position,
+                          v->patch_slice,     v->halo_start,    v->halo,     v->boundary, store->diagonal, store->x, store->y,
                           store->block_level, store->counts};
   for (size_t k = 0; k < sizeof host / sizeof *host; k++) ht_release(store->ctx, host[k]);
   for (size_t k = 0; k < sizeof device / sizeof *device; k++) ht_cuda_release(store->cuda, (void *)(uintptr_t)device[k]);

@@ -13,11 +13,11 @@ __device__ inline int exponent_of(double v) { return (int)(__double2hiint(v) >> 
 struct walker {
   const ht_store_view &a;
   const ht_rows_view &rows;
-  int64_t row;       // in solver order
-  int64_t at, end;   // into rows.columns
-  int lanes, lane;   // of the row
-  int number;        // of the entry at `at`, the diagonal not counted
-  int own;           // first row of the patch
+  int64_t row;     // in solver order
+  int64_t at, end; // into rows.columns
+  int lanes, lane; // of the row
+  int number;      // of the entry at `at`, the diagonal not counted
+  int own;         // first row of the patch
   int halo, halo_end;
 
   __device__ walker(const ht_store_view &a, const ht_rows_view &rows, const ht_slice_info &s, int warp_lane) : a(a), rows(rows) {
@@ -91,7 +91,7 @@ __device__ inline int next_group(walker &w, entry taken[2], const ht_store_view 
   for (int k = 0; k < 2; k++) {
     int c = w.column();
     taken[k] = {NONE, 0, 0};
-    if (c == NONE || c - base > FARTHEST) continue;
+    if (c == NONE || c < base || c - base > FARTHEST) continue;
     int global = a.position[w.rows.columns[w.at]];
     double value = w.rows.values ? scalbn(w.rows.values[w.at], -(a.exponent[w.row] + a.exponent[global])) : 0;
     taken[k] = {c, global, value};
@@ -102,7 +102,8 @@ __device__ inline int next_group(walker &w, entry taken[2], const ht_store_view 
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(WARPS * 32) ht_store_count(ht_store_view a, ht_rows_view rows, uint32_t *groups) {
+extern "C" __global__ void __launch_bounds__(WARPS * 32)
+    ht_store_count(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, uint32_t *groups) {
   int64_t slice = rows.first_slice + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
   if (slice >= rows.first_slice + rows.slices) return;
   walker w(a, rows, a.slice[slice], threadIdx.x & 31);
@@ -177,8 +178,8 @@ __device__ inline int choose_encoding(const entry taken[2], int e) {
 struct learned {
   double error_16, error_32, delta; // of the lane's row: squares, and the sum that delta16 undoes
   int exact_16, exact_32;           // of the lane's entries
-  int read[3];                      // groups whose lowest level is this
-  int floats;
+  int read[3];                      // of the slice's groups, what is read when this level is asked for, in units of the 16-bit level
+  int encoding;                     // the highest
 };
 
 __device__ inline int exact_level(const segments s[2]) {
@@ -196,8 +197,8 @@ __device__ inline void write_group(const ht_store_view &a, int64_t group, int la
   a.tail[at] = (int64_t)((uint64_t)s[0].tail | (uint64_t)s[1].tail << 32);
 }
 
-__device__ inline void fill_group(const ht_store_view &a, const walker &w, int64_t group, int lane, int base, const entry taken[2], int exactness_flags,
-                                  learned &l) {
+__device__ inline void fill_group(const ht_store_view &a, const walker &w, int64_t group, int lane, int base, const entry taken[2],
+                                  int exactness_flags, learned &l) {
   int e = group_exponent(taken), encoding = choose_encoding(taken, e);
   segments s[2];
   int last = base;
@@ -219,18 +220,18 @@ __device__ inline void fill_group(const ht_store_view &a, const walker &w, int64
   }
   if (!exactness_flags) exact = LEVEL_64;
   write_group(a, group, lane, base, taken, s);
-  l.floats |= encoding != HT_GROUP_FIXED;
+  l.encoding = max(l.encoding, encoding);
   if (lane) return;
   int span = last / 64 - base / 64 + 1;
   ht_group_info info = {base, (uint8_t)(encoding == HT_GROUP_FIXED ? e + HT_EXPONENT_BIAS : 0), (uint8_t)(encoding | exact << 4),
                         (uint16_t)min(span, 65535)};
   a.info[group] = info;
-  l.read[level_of(info, LEVEL_16)]++;
+  for (int asked = LEVEL_16; asked <= LEVEL_64; asked++) l.read[asked] += 1 << level_of(info, asked);
 }
 
 // The diagonal of the lane's row and the row's errors. `exact`: whether FP32 holds it.
 __device__ inline bool finish_row(const ht_store_view &a, int64_t row, const double *diagonal, const learned &l) {
-  double d = diagonal[row], delta = l.delta;
+  double d = diagonal[row], delta = fabs(l.delta) <= 1 ? l.delta : 0; // where scales differ widely it would drown the diagonal
   float narrow = (float)d;
   a.diagonal[row] = narrow;
   a.diagonal_tail[row] = (int32_t)(__double_as_longlong(d) - __double_as_longlong((double)narrow));
@@ -243,9 +244,11 @@ __device__ inline bool finish_row(const ht_store_view &a, int64_t row, const dou
 
 } // namespace
 
-// counts: entries exact in 16 and in at most 32 bits; groups whose lowest level is 16, 32, 64 bits. slice_floats: as ht_slice_info.floats.
+// counts: entries exact in 16 and in at most 32 bits; what the groups read when 16, 32, 64 bits are asked for, in units of the 16-bit
+// level.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
-    ht_store_fill(ht_store_view a, ht_rows_view rows, const double *diagonal, int exactness_flags, ht_slice_info *slices, unsigned long long *counts) {
+    ht_store_fill(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, const double *diagonal,
+                  int exactness_flags, ht_slice_info *slices, unsigned long long *counts) {
   __shared__ unsigned int sums[5];
   int lane = threadIdx.x & 31;
   int64_t slice = rows.first_slice + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
@@ -269,7 +272,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
       l.exact_16 += exact;
       l.exact_32 += exact;
     }
-    if (lane == 0) slices[slice].floats = (uint8_t)l.floats;
+    if (lane == 0) slices[slice].encoding = (uint8_t)l.encoding;
     atomicAdd(&sums[0], (unsigned)l.exact_16);
     atomicAdd(&sums[1], (unsigned)l.exact_32);
     for (int k = 0; k < 3 && lane == 0; k++) atomicAdd(&sums[2 + k], (unsigned)l.read[k]);
@@ -280,7 +283,8 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
 
 // Whether every value comes back to the bit: counts the entries that do not.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
-    ht_store_verify(ht_store_view a, ht_rows_view rows, const double *diagonal, unsigned long long *wrong) {
+    ht_store_verify(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, const double *diagonal,
+                    unsigned long long *wrong) {
   int lane = threadIdx.x & 31;
   int64_t slice = rows.first_slice + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
   if (slice >= rows.first_slice + rows.slices) return;
@@ -296,7 +300,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
     for (int k = 0; k < 2; k++) {
       int c = w.column();
       uint32_t index = k ? v.index >> 16 : v.index & 0xffffu;
-      bool taken = c != NONE && c - info.base <= FARTHEST;
+      bool taken = c != NONE && c >= info.base && c - info.base <= FARTHEST;
       if (taken) {
         int global = a.position[rows.columns[w.at]];
         bad += scalbn(got[k], a.exponent[w.row] + a.exponent[global]) != rows.values[w.at] || (uint32_t)(c - info.base) != index;
@@ -311,11 +315,11 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
 }
 
 // to = S^sign from, into solver order (padding 0), and back to the caller's.
-extern "C" __global__ void ht_store_gather(ht_store_view a, int sign, const double *from, double *to) {
+extern "C" __global__ void ht_store_gather(const __grid_constant__ ht_store_view a, int sign, const double *from, double *to) {
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x)
     to[i] = a.order[i] < 0 ? 0 : scalbn(from[a.order[i]], sign * a.exponent[i]);
 }
-extern "C" __global__ void ht_store_scatter(ht_store_view a, int sign, const double *from, double *to) {
+extern "C" __global__ void ht_store_scatter(const __grid_constant__ ht_store_view a, int sign, const double *from, double *to) {
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x)
     if (a.order[i] >= 0) to[a.order[i]] = scalbn(from[i], sign * a.exponent[i]);
 }
@@ -334,7 +338,8 @@ struct patch_vector {
 } // namespace
 
 // y^ = A^ x^ in solver order. A warp a slice.
-extern "C" __global__ void __launch_bounds__(WARPS * 32) ht_store_multiply(ht_store_view a, const uint8_t *block_level, const double *x, double *y) {
+extern "C" __global__ void __launch_bounds__(WARPS * 32)
+    ht_store_multiply(const __grid_constant__ ht_store_view a, const uint8_t *block_level, const double *x, double *y) {
   int lane = threadIdx.x & 31;
   for (int64_t slice = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; slice < a.slices; slice += (int64_t)gridDim.x * WARPS) {
     ht_slice_info s = a.slice[slice];

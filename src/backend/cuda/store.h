@@ -4,7 +4,7 @@
 #include "backend/cuda/cuda.h"
 #include "backend/cuda/view.h"
 
-enum { HT_PATCH_SLICES_MOST = 256 }; /* 32 warps of the persistent engine take 8 each */
+enum { HT_PATCH_SLICES_MOST = 256 }; /* 16 warps of the persistent engine take 16 each */
 
 struct ht_store {
   ht_context *ctx;
@@ -12,8 +12,11 @@ struct ht_store {
   ht_store_view view; /* the device's pointers */
   ht_store_plan plan;
   int exactness_flags;
+  int exact_groups; /* some groups are read with fewer bytes than asked for */
   /* what the host keeps, for new values */
   int32_t *order, *position; /* as in the view */
+  int exact_groups; /* whether a group may be read below the level that is asked for */
+  int sorted;                /* the order is the natural one, so that columns ascend in it */
   int16_t *exponent;
   double *scaled_diagonal; /* padded */
   ht_slice_info *slice;

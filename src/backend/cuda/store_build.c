@@ -1,9 +1,11 @@
-/* Values into the store: the CSR travels by blocks of rows, so that the device never holds much of it. SPDX-License-Identifier: BSD-3-Clause */
+/* Values into the store: the CSR travels by blocks of rows, so that the device never holds much of it. SPDX-License-Identifier:
+ * BSD-3-Clause */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "backend/cuda/store.h"
 
-enum { SLICES_A_BLOCK = 8, COUNTS = 8 };
+enum { SLICES_A_BLOCK = 8, COUNTS = 8, LONG_ROW = 256 };
 static const int64_t WHOLE = 1 << 23;   /* nonzeros that travel in one block */
 static const double BLOCK_SHARE = 0.04; /* of the matrix that a block holds, if it is larger */
 
@@ -57,19 +59,69 @@ static void release_packet(ht_store *store, packet *p) {
   ht_cuda_release(store->cuda, (void *)(uintptr_t)p->view.values);
 }
 
+/* ---- rows in solver order ---- */
+
+typedef struct entry {
+  int32_t position, column;
+  double value;
+} entry;
+
+static int by_position(const void *a, const void *b) {
+  int32_t x = ((const entry *)a)->position, y = ((const entry *)b)->position;
+  return (x > y) - (x < y);
+}
+
+/* A row's entries by their columns' place in solver order: neighbours in a group then read neighbours in x. Rows come nearly sorted. */
+static void sort_row(const ht_store *store, int32_t *columns, double *values, int64_t count) {
+  const int32_t *position = store->position;
+  for (int64_t k = 1; k < count; k++) {
+    int32_t column = columns[k];
+    double value = values[k];
+    int64_t to = k;
+    for (; to > 0 && position[columns[to - 1]] > position[column]; to--) {
+      columns[to] = columns[to - 1];
+      values[to] = values[to - 1];
+    }
+    columns[to] = column;
+    values[to] = value;
+  }
+}
+
+static int sort_long_row(const ht_store *store, int32_t *columns, double *values, int64_t count) {
+  entry *entries;
+  if (ht_allocate(store->ctx, count, sizeof *entries, &entries) != HT_OK) return 0;
+  for (int64_t k = 0; k < count; k++) entries[k] = (entry){store->position[columns[k]], columns[k], values[k]};
+  qsort(entries, (size_t)count, sizeof *entries, by_position);
+  for (int64_t k = 0; k < count; k++) {
+    columns[k] = entries[k].column;
+    values[k] = entries[k].value;
+  }
+  ht_release(store->ctx, entries);
+  return 1;
+}
+
 /* The rows of the chosen slices into the packet, and to the device. */
 static ht_status send(ht_store *store, const ht_csr_view *a, int with_values, packet *p) {
   const int32_t *order = store->order + store->slice[p->first_slice].row;
   int threads = store->ctx->threads;
   p->start[0] = 0;
   for (int64_t i = 0; i < p->rows; i++) p->start[i + 1] = p->start[i] + row_length(a, order[i]);
-#pragma omp parallel for schedule(static) num_threads(threads) if (p->nnz > 20000)
+  int failed = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(| : failed) if (p->nnz > 20000)
   for (int64_t i = 0; i < p->rows; i++) {
     if (order[i] < 0) continue;
     int64_t from = a->row_start[order[i]], count = row_length(a, order[i]);
-    memcpy(p->columns + p->start[i], a->columns + from, (size_t)count * sizeof *p->columns);
-    if (with_values) memcpy(p->values + p->start[i], a->values + from, (size_t)count * sizeof *p->values);
+    int32_t *columns = p->columns + p->start[i];
+    double *values = p->values + p->start[i];
+    memcpy(columns, a->columns + from, (size_t)count * sizeof *columns);
+    memcpy(values, a->values + from, (size_t)count * sizeof *values);
+    if (store->sorted) continue;
+    if (count > LONG_ROW)
+      failed |= !sort_long_row(store, columns, values, count);
+    else
+      sort_row(store, columns, values, count);
   }
+  if (failed) return store->ctx->status;
   p->view.first_slice = p->first_slice;
   p->view.slices = p->slices;
   HT_TRY(store->ctx, ht_cuda_copy_async(store->cuda, (p->rows + 1) * 8, p->start, (void *)(uintptr_t)p->view.start));
@@ -134,7 +186,8 @@ static ht_status count_groups(ht_store *store, const ht_csr_view *a, packet *p, 
     HT_TRY_GOTO(store->ctx, status, send(store, a, whole, p), done);
     ht_rows_view rows = p->view;
     if (!whole) rows.values = NULL;
-    HT_TRY_GOTO(store->ctx, status, ht_cuda_launch(store->cuda, HT_KERNEL_store_count, warp_a_slice(p), HT_ARGS(v, &rows, &on_device)), done);
+    HT_TRY_GOTO(store->ctx, status, ht_cuda_launch(store->cuda, HT_KERNEL_store_count, warp_a_slice(p), HT_ARGS(v, &rows, &on_device)),
+                done);
     HT_TRY_GOTO(store->ctx, status, ht_cuda_synchronize(store->cuda), done); /* the packet is filled again */
   }
   HT_TRY_GOTO(store->ctx, status, ht_cuda_copy(store->cuda, v->slices * (int64_t)sizeof *counts, on_device, counts), done);
@@ -209,14 +262,11 @@ static ht_status tell(ht_store *store, const ht_csr_view *a) {
   info->blocks = v->blocks;
   info->share_exact_16 = (double)counts[0] / (double)a->nnz;
   info->share_exact_32 = (double)counts[1] / (double)a->nnz;
+  store->exact_groups = store->exactness_flags && counts[1] > 0;
   double rest = (double)v->groups * (HT_WARP * 4 + 8) + (double)v->slices * 16, rows = (double)v->padded;
-  double at_least[HT_LEVELS] = {(double)counts[2], (double)counts[3], (double)counts[4]}; /* groups by their lowest level */
-  const double width[HT_LEVELS] = {HT_WARP * 4, HT_WARP * 8, HT_WARP * 16}, diagonal[HT_LEVELS] = {4, 4, 8};
-  for (int level = 0; level < HT_LEVELS; level++) {
-    double values = 0;
-    for (int least = 0; least < HT_LEVELS; least++) values += at_least[least] * width[least > level ? least : level];
-    info->bytes_level[level] = values + rest + rows * diagonal[level];
-  }
+  const double diagonal[HT_LEVELS] = {4, 4, 8};
+  for (int level = 0; level < HT_LEVELS; level++)
+    info->bytes_level[level] = (double)counts[2 + level] * HT_WARP * 4 + rest + rows * diagonal[level];
   info->engine = store->plan.engine == HT_STORE_ENGINE_PERSISTENT ? "persistent" : "streaming";
   return HT_OK;
 }

@@ -3,7 +3,12 @@
 #include <string.h>
 #include "backend/cuda/store.h"
 
-enum { WINDOW = 1024, LANE_GROUPS = 32, SORTED_LENGTHS = 4096 };
+enum {
+  NARROW_THREADS = 640, /* that have registers enough for a row each in the persistent engine */
+  WINDOW = 1024,
+  LANE_GROUPS = 32,
+  SORTED_LENGTHS = 4096
+};
 static const double WASTE = 1.1; /* padding that is worth sorting for */
 
 static int64_t length_of(const ht_csr_view *a, int32_t row) { return row < 0 ? 0 : a->row_start[row + 1] - a->row_start[row]; }
@@ -59,8 +64,11 @@ static ht_status make_order(ht_store *store, const ht_csr_view *a, const int32_t
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->n, sizeof *store->position, &store->position));
   for (int64_t i = 0; i < v->padded; i++) store->order[i] = i >= v->n ? -1 : order ? order[i] : (int32_t)i;
   HT_TRY(store->ctx, sort_windows(store, a));
-  for (int64_t i = 0; i < v->padded; i++)
+  store->sorted = 1;
+  for (int64_t i = 0; i < v->padded; i++) {
     if (store->order[i] >= 0) store->position[store->order[i]] = (int32_t)i;
+    store->sorted &= store->order[i] == i || store->order[i] < 0;
+  }
   return HT_OK;
 }
 
@@ -71,7 +79,8 @@ static int least_lanes_log2(const ht_store *store, const ht_csr_view *a) {
   int lanes_log2 = 0;
   if (!store->plan.patch_rows) return 0;
   double pairs = (double)a->nnz / (double)a->n / 2;
-  while (lanes_log2 < HT_LANES_LOG2_MOST && (store->plan.patch_rows << (lanes_log2 + 1)) <= 1024 && (2 << lanes_log2) <= pairs) lanes_log2++;
+  while (lanes_log2 < HT_LANES_LOG2_MOST && (store->plan.patch_rows << (lanes_log2 + 1)) <= NARROW_THREADS && (2 << lanes_log2) <= pairs)
+    lanes_log2++;
   return lanes_log2;
 }
 
@@ -110,7 +119,8 @@ static int by_number(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Rows of other patches that the patch's rows touch, ascending; `halo` NULL: only their number. mark: padded entries, one patch's number. */
+/* Rows of other patches that the patch's rows touch, ascending; `halo` NULL: only their number. mark: padded entries, one patch's number.
+ */
 static int64_t find_halo(const ht_store *store, const ht_csr_view *a, int64_t patch, int32_t *mark, int32_t *halo) {
   int64_t begin = patch * store->plan.patch_rows, end = begin + store->plan.patch_rows, count = 0;
   for (int64_t i = begin; i < end; i++) {

@@ -15,25 +15,37 @@ static void each_element(ht_cuda *cuda, ht_kernel kernel, int64_t n, void **args
   ht_cuda_launch(cuda, kernel, launch, args); /* a failure stays with the device: `failed` tells it */
 }
 
-/* The kernel writes the scalar into pinned memory, where the device and the host see it at one address. */
-static double reduce(ht_cuda *cuda, ht_kernel kernel, int64_t n, void **args) {
-  if (cuda->status != HT_OK) return NAN;
-  if (n <= 0) return 0;
+_Static_assert((int)HT_CUDA_REDUCTIONS == (int)HT_REDUCTIONS_MOST, "the table's reductions fit the kernel's argument");
+
+/* The kernel writes the results into pinned memory, where the device and the host see them at one address. */
+void ht_cuda_reduce(ht_context *ctx, int64_t n, int count, ht_reduction *reductions) {
+  ht_cuda *cuda = ht_cuda_of(ctx);
+  double *arrived = cuda->sums + HT_CUDA_REDUCTIONS * HT_CUDA_SUMS;
+  ht_cuda_reductions all = {.count = count};
+  for (int k = 0; k < count; k++) {
+    all.kind[k] = (int32_t)reductions[k].kind;
+    all.x[k] = reductions[k].x;
+    all.y[k] = reductions[k].kind == HT_NORM_INF ? reductions[k].x : reductions[k].y;
+    cuda->host[k] = 0;
+  }
   ht_launch launch = {.grid = blocks_for(n, HT_CUDA_SUMS), .block = THREADS};
-  if (ht_cuda_launch(cuda, kernel, launch, args) != HT_OK || ht_cuda_synchronize(cuda) != HT_OK) return NAN;
-  return cuda->host[0];
+  ht_status status = cuda->status;
+  if (status == HT_OK && n > 0)
+    status = ht_cuda_launch(cuda, HT_KERNEL_vector_reduce, launch, HT_ARGS(&n, &all, &cuda->sums, &arrived, &cuda->host));
+  if (status == HT_OK && n > 0) status = ht_cuda_synchronize(cuda);
+  for (int k = 0; k < count; k++) reductions[k].result = status == HT_OK ? cuda->host[k] : NAN;
 }
 
 double ht_cuda_dot(ht_context *ctx, int64_t n, const double *x, const double *y) {
-  ht_cuda *cuda = ht_cuda_of(ctx);
-  double *arrived = cuda->sums + HT_CUDA_SUMS;
-  return reduce(cuda, HT_KERNEL_vector_dot, n, HT_ARGS(&n, &x, &y, &cuda->sums, &arrived, &cuda->host));
+  ht_reduction sum = {HT_DOT, x, y, 0};
+  ht_cuda_reduce(ctx, n, 1, &sum);
+  return sum.result;
 }
 
 double ht_cuda_norm_inf(ht_context *ctx, int64_t n, const double *x) {
-  ht_cuda *cuda = ht_cuda_of(ctx);
-  double *arrived = cuda->sums + HT_CUDA_SUMS;
-  return reduce(cuda, HT_KERNEL_vector_norm_inf, n, HT_ARGS(&n, &x, &cuda->sums, &arrived, &cuda->host));
+  ht_reduction largest = {HT_NORM_INF, x, NULL, 0};
+  ht_cuda_reduce(ctx, n, 1, &largest);
+  return largest.result;
 }
 
 void ht_cuda_axpy(ht_context *ctx, int64_t n, double a, const double *x, double *y) {

@@ -16,11 +16,11 @@
 
 enum {
   HT_WARP = 32,
-  HT_GROUP = 64,            /* entries a group */
-  HT_EXPONENT_BIAS = 8,     /* of ht_group_info.exponent: |a^| may exceed 1 where A is not positive definite */
-  HT_EXPONENT_MOST = 200,   /* smaller values are FLOAT or RAW */
+  HT_GROUP = 64,          /* entries a group */
+  HT_EXPONENT_BIAS = 8,   /* of ht_group_info.exponent: |a^| may exceed 1 where A is not positive definite */
+  HT_EXPONENT_MOST = 200, /* smaller values are FLOAT or RAW */
   HT_LANES_LOG2_MOST = 5,
-  HT_SUMS = 5               /* rz, rr, pap, rms, sms of an iteration */
+  HT_SUMS = 5 /* rz, rr, pap, rms, sms of an iteration */
 };
 
 enum { HT_GROUP_FIXED, HT_GROUP_FLOAT, HT_GROUP_RAW };
@@ -37,7 +37,7 @@ typedef struct ht_slice_info {
   int32_t row;   /* first */
   uint16_t groups;
   uint8_t lanes_log2;
-  uint8_t floats; /* whether a group is not FIXED */
+  uint8_t encoding; /* the highest HT_GROUP_... of its groups */
 } ht_slice_info;
 
 typedef struct ht_store_view {
@@ -49,7 +49,7 @@ typedef struct ht_store_view {
   int64_t *tail; /* two 32-bit tails a lane */
   float *diagonal, *diagonal_16;
   int32_t *diagonal_tail;
-  const int16_t *exponent; /* of s_i, 0 in the padding */
+  const int16_t *exponent;    /* of s_i, 0 in the padding */
   float *error_16, *error_32; /* largest column error of each block */
   const int32_t *order;       /* padded: solver order to the caller's, -1 in the padding */
   const int32_t *position;    /* n: the caller's order to the solver's */

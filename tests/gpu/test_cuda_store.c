@@ -1,0 +1,278 @@
+/* The CUDA backend's split storage against the CPU's CSR product, in both layouts and at every level. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "gpu/gpu_helpers.h"
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include "gpu/gpu_matrices.h"
+#include "op/operator.h"
+
+static const double roundoff = DBL_EPSILON / 2, roundoff_32 = FLT_EPSILON / 2;
+
+static const struct layout {
+  const char *name;
+  int engine, ordering;
+} layouts[] = {{"patches", HT_STORE_ENGINE_PERSISTENT, HT_ORDERING_AUTO},
+               {"streaming", HT_STORE_ENGINE_STREAMING, HT_ORDERING_NATURAL},
+               {"streaming, rcm", HT_STORE_ENGINE_STREAMING, HT_ORDERING_RCM}};
+enum { LAYOUTS = sizeof layouts / sizeof *layouts, MIXED = HT_LEVELS, NO_LEVELS, CHOICES };
+
+/* ---- what a product may be off by ---- */
+
+/* By rows: sum |a||x|; how far 32 bits may be off, and how far 16 bits may for each unit of their largest row error. */
+typedef struct bounds {
+  double *expected, *full, *narrow, *low;
+} bounds;
+
+static int scale_exponent(double diagonal) {
+  int e = 0;
+  if (!(diagonal > 0)) return 0;
+  frexp(diagonal, &e);
+  return e >= 0 ? e / 2 : -((1 - e) / 2);
+}
+
+static double *array(int64_t n) {
+  double *x = calloc((size_t)n + 1, sizeof *x);
+  assert_non_null(x);
+  return x;
+}
+
+/* s_i near sqrt(a_ii), a power of two, as the store has it; the largest |a^_ij| off the diagonal is returned. */
+static double scale_rows(const ht_csr_view *a, double *scale, double *diagonal) {
+  double largest = 0;
+  for (int64_t i = 0; i < a->n; i++)
+    for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++)
+      if (a->columns[k] == i) diagonal[i] = a->values[k];
+  for (int64_t i = 0; i < a->n; i++) scale[i] = ldexp(1, scale_exponent(diagonal[i]));
+  for (int64_t i = 0; i < a->n; i++)
+    for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++)
+      if (a->columns[k] != i) largest = fmax(largest, fabs(a->values[k]) / scale[i] / scale[a->columns[k]]);
+  return largest;
+}
+
+/* FIXED rounds to 2^-32 of a power of two that is at most four times the largest value, FLOAT to FP32's roundoff. */
+static bounds make_bounds(gpu *g, const ht_csr_view *a, const double *x) {
+  bounds b = {array(a->n), array(a->n), array(a->n), array(a->n)};
+  double *scale = array(a->n), *diagonal = array(a->n), largest = scale_rows(a, scale, diagonal);
+  g->cpu->csr_multiply(g->ctx, a, x, b.expected);
+  for (int64_t i = 0; i < a->n; i++) {
+    double magnitude = 0, square = 0, length = (double)(a->row_start[i + 1] - a->row_start[i]);
+    b.narrow[i] = roundoff_32 * fabs(diagonal[i] * x[i]);
+    for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) {
+      int32_t j = a->columns[k];
+      magnitude += fabs(a->values[k] * x[j]);
+      square += scale[j] * x[j] * scale[j] * x[j];
+      if (j != i) b.narrow[i] += fmax(roundoff_32 * fabs(a->values[k] * x[j]), 0x1p-30 * largest * scale[i] * scale[j] * fabs(x[j]));
+    }
+    b.full[i] = 2 * (length + 4) * roundoff * magnitude;
+    b.low[i] = scale[i] * sqrt(square) * (1 + roundoff_32);
+  }
+  free(scale), free(diagonal);
+  return b;
+}
+
+static void free_bounds(bounds *b) { free(b->expected), free(b->full), free(b->narrow), free(b->low); }
+
+static void assert_product(const char *name, const struct layout *layout, int choice, const ht_store_info *info, const bounds *b, int64_t n,
+                           const double *found) {
+  for (int64_t i = 0; i < n; i++) {
+    double allowed = b->full[i];
+    if (choice == HT_LEVEL_32 || choice == MIXED) allowed += b->narrow[i];
+    if (choice == HT_LEVEL_16 || choice == MIXED) allowed += b->low[i] * (double)info->error_16 + b->narrow[i];
+    allowed *= 1 + 0x1p-20; /* errors of the errors */
+    if (!(fabs(found[i] - b->expected[i]) <= allowed))
+      fail_msg("%s, %s, level %d: row %lld is %.17g where %.17g is expected: off by %.3g, and %.3g are allowed", name, layout->name, choice,
+               (long long)i, found[i], b->expected[i], fabs(found[i] - b->expected[i]), allowed);
+  }
+}
+
+/* ---- products ---- */
+
+static const uint8_t *choose_levels(int choice, int64_t blocks, uint8_t *level) {
+  random_stream s = {9};
+  for (int64_t b = 0; b < blocks; b++) level[b] = (uint8_t)(choice < MIXED ? choice : random_below(&s, HT_LEVELS));
+  return choice == NO_LEVELS ? NULL : level;
+}
+
+static void multiply(gpu *g, ht_operator *op, int choice, const double *x, double *y) {
+  double *device_x = gpu_copy(g, 8 * op->n, x), *device_y = gpu_copy(g, 8 * op->n, NULL);
+  uint8_t *level = malloc((size_t)op->blocks);
+  double bytes[HT_LEVELS] = {0};
+  assert_non_null(level);
+  assert_int_equal(op->apply(op, choose_levels(choice, op->blocks, level), device_x, device_y, bytes), HT_OK);
+  assert_true(bytes[HT_LEVEL_16] + bytes[HT_LEVEL_32] + bytes[HT_LEVEL_64] > 0);
+  gpu_fetch(g, 8 * op->n, device_y, y);
+  g->cuda->memory_release(g->ctx, device_x);
+  g->cuda->memory_release(g->ctx, device_y);
+  free(level);
+}
+
+static ht_operator *make_store(gpu *g, const char *name, const struct layout *layout, int exactness_flags, const ht_matrix *a) {
+  const ht_operator_options options = {.ordering = layout->ordering, .exactness_flags = exactness_flags};
+  ht_operator *op;
+  if (ht_operator_create_store(g->ctx, g->cuda, &options, layout->engine, a, &op) != HT_OK)
+    fail_msg("%s, %s: %s", name, layout->name, ht_context_error(g->ctx));
+  return op;
+}
+
+static ht_store_info info_of(gpu *g, const ht_operator *op) {
+  ht_store_info info;
+  g->cuda->store_info(op->store, &info);
+  return info;
+}
+
+static void products_are_close(gpu *g, const char *name, const struct layout *layout, ht_operator *op, const ht_matrix *a) {
+  const ht_csr_view view = ht_matrix_view(a);
+  double *x = array(a->n), *y = array(a->n), *again = array(a->n), *plain = array(a->n);
+  ht_store_info info = info_of(g, op);
+  random_vector(3, a->n, x);
+  bounds b = make_bounds(g, &view, x);
+  multiply(g, op, NO_LEVELS, x, plain);
+  for (int choice = 0; choice < CHOICES; choice++) {
+    multiply(g, op, choice, x, y);
+    assert_product(name, layout, choice, &info, &b, a->n, y);
+    multiply(g, op, choice, x, again);
+    assert_memory_equal(y, again, (size_t)a->n * sizeof *y);
+    if (choice == HT_LEVEL_64 || info.share_exact_16 == 1) assert_memory_equal(y, plain, (size_t)a->n * sizeof *y);
+  }
+  free_bounds(&b);
+  free(x), free(y), free(again), free(plain);
+}
+
+static void info_is_sane(const gpu_matrix *m, const struct layout *layout, const ht_operator *op, const ht_store_info *info) {
+  double csr = 12 * (double)op->nnz + 8 * (double)(op->n + 1);
+  assert_true(info->n == op->n && info->padded >= op->n && info->padded == 64 * info->blocks && info->blocks == op->blocks);
+  assert_true(info->bytes == op->bytes && info->bytes > 0);
+  if (m->compact && layout->engine == HT_STORE_ENGINE_STREAMING && (double)info->bytes > 1.1 * csr)
+    fail_msg("%s, %s: %.3f times the bytes of CSR", m->name, layout->name, (double)info->bytes / csr);
+  assert_true(0 < info->bytes_level[HT_LEVEL_16] && info->bytes_level[HT_LEVEL_16] <= info->bytes_level[HT_LEVEL_32]);
+  assert_true(info->bytes_level[HT_LEVEL_32] <= info->bytes_level[HT_LEVEL_64]);
+  assert_true(0 <= info->share_exact_16 && info->share_exact_16 <= info->share_exact_32 && info->share_exact_32 <= 1);
+  assert_true(info->error_16 >= 0 && isfinite(info->error_16));
+  if (info->share_exact_16 == 1) assert_true(info->error_16 == 0);
+  assert_true(!strcmp(info->engine, "streaming") || layout->engine == HT_STORE_ENGINE_PERSISTENT);
+}
+
+static void every_matrix_at_every_level(void **state) {
+  (void)state;
+  gpu g = gpu_open();
+  int in_patches = 0, exact = 0;
+  for (int i = 0; i < GPU_MATRICES; i++) {
+    ht_matrix *a = gpu_matrix_make(g.ctx, &gpu_matrices[i]);
+    for (int k = 0; k < LAYOUTS; k++) {
+      ht_operator *op = make_store(&g, gpu_matrices[i].name, &layouts[k], 1, a);
+      ht_store_info info = info_of(&g, op);
+      info_is_sane(&gpu_matrices[i], &layouts[k], op, &info);
+      in_patches += !strcmp(info.engine, "persistent");
+      exact += info.share_exact_16 == 1;
+      products_are_close(&g, gpu_matrices[i].name, &layouts[k], op, a);
+      ht_operator_destroy(op);
+    }
+    ht_matrix_destroy(a);
+  }
+  assert_true(in_patches >= GPU_MATRICES / 2 && in_patches < GPU_MATRICES);
+  assert_true(exact >= 3); /* the constant stencils and their like */
+  gpu_close(&g);
+}
+
+/* Without the flags every group is read at the level that is asked for; the values are the same. */
+static void flags_change_bytes_alone(void **state) {
+  (void)state;
+  gpu g = gpu_open();
+  ht_matrix *a;
+  assert_int_equal(generate_line(g.ctx, "stencil3d size=15 points=7", &a), HT_OK);
+  double *x = array(a->n), *y = array(a->n), *other = array(a->n);
+  random_vector(4, a->n, x);
+  for (int k = 0; k < LAYOUTS; k++) {
+    ht_operator *with = make_store(&g, "flags", &layouts[k], 1, a), *without = make_store(&g, "no flags", &layouts[k], 0, a);
+    assert_true(info_of(&g, with).bytes_level[HT_LEVEL_64] < info_of(&g, without).bytes_level[HT_LEVEL_64]);
+    for (int choice = 0; choice < CHOICES; choice++) {
+      multiply(&g, with, choice, x, y);
+      multiply(&g, without, choice, x, other);
+      assert_memory_equal(y, other, (size_t)a->n * sizeof *y);
+    }
+    ht_operator_destroy(with);
+    ht_operator_destroy(without);
+  }
+  free(x), free(y), free(other);
+  ht_matrix_destroy(a);
+  gpu_close(&g);
+}
+
+/* ---- new values ---- */
+
+/* The same pattern with other values, and other scales of the rows. */
+static ht_matrix *with_new_values(ht_context *ctx, const ht_matrix *a) {
+  double *factor = array(a->n), *values = array(a->nnz);
+  ht_matrix *other;
+  random_stream s = {17};
+  for (int64_t i = 0; i < a->n; i++) factor[i] = (1 + random_unit(&s)) * ldexp(1, (int)random_below(&s, 9) - 4);
+  for (int64_t i = 0; i < a->n; i++)
+    for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) values[k] = a->values[k] * (factor[i] * factor[a->columns[k]]);
+  assert_int_equal(ht_matrix_create_csr(ctx, a->n, a->row_start, a->columns, values, HT_COPY, &other), HT_OK);
+  free(factor), free(values);
+  return other;
+}
+
+static void an_update_is_as_good_as_a_fresh_store(void **state) {
+  (void)state;
+  static const char *const skipped[] = {"wide", "graph graph=shortcuts size=70000 sigma=1"}; /* long to make, and nothing new */
+  gpu g = gpu_open();
+  for (int i = 0; i < GPU_MATRICES; i++) {
+    if (!strcmp(gpu_matrices[i].name, skipped[0]) || !strcmp(gpu_matrices[i].name, skipped[1])) continue;
+    ht_matrix *a = gpu_matrix_make(g.ctx, &gpu_matrices[i]), *b = with_new_values(g.ctx, a);
+    double *x = array(a->n), *y = array(a->n), *fresh = array(a->n);
+    random_vector(8, a->n, x);
+    for (int k = 0; k < LAYOUTS; k++) {
+      ht_operator *updated = make_store(&g, gpu_matrices[i].name, &layouts[k], 1, a), *made = make_store(&g, "fresh", &layouts[k], 1, b);
+      assert_int_equal(updated->update(updated, b), HT_OK);
+      products_are_close(&g, gpu_matrices[i].name, &layouts[k], updated, b);
+      for (int choice = 0; choice < CHOICES; choice++) {
+        multiply(&g, updated, choice, x, y);
+        multiply(&g, made, choice, x, fresh);
+        assert_memory_equal(y, fresh, (size_t)a->n * sizeof *y);
+      }
+      ht_store_info one = info_of(&g, updated), two = info_of(&g, made);
+      assert_true(one.bytes == two.bytes && one.error_16 == two.error_16 && one.share_exact_16 == two.share_exact_16);
+      assert_true(one.share_exact_32 == two.share_exact_32 && one.bytes_level[HT_LEVEL_64] == two.bytes_level[HT_LEVEL_64]);
+      ht_operator_destroy(updated);
+      ht_operator_destroy(made);
+    }
+    free(x), free(y), free(fresh);
+    ht_matrix_destroy(a);
+    ht_matrix_destroy(b);
+  }
+  gpu_close(&g);
+}
+
+/* The store is the same whatever the number of the host's threads. */
+static void host_threads_change_nothing(void **state) {
+  (void)state;
+  gpu g = gpu_open();
+  ht_matrix *a;
+  assert_int_equal(generate_line(g.ctx, "fem2d size=110 numbering=random coefficients=lognormal", &a), HT_OK);
+  double *x = array(a->n), *y = array(a->n), *other = array(a->n);
+  random_vector(4, a->n, x);
+  for (int k = 0; k < LAYOUTS; k++)
+    for (int threads = 1; threads <= 3; threads++) {
+      assert_int_equal(ht_context_set_threads(g.ctx, threads), HT_OK);
+      ht_operator *op = make_store(&g, "threads", &layouts[k], 1, a);
+      multiply(&g, op, MIXED, x, threads == 1 ? y : other);
+      if (threads > 1) assert_memory_equal(y, other, (size_t)a->n * sizeof *y);
+      ht_operator_destroy(op);
+    }
+  free(x), free(y), free(other);
+  ht_matrix_destroy(a);
+  gpu_close(&g);
+}
+
+int main(void) {
+  if (!gpu_present()) return GPU_SKIPPED;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_matrix_at_every_level),
+      cmocka_unit_test(flags_change_bytes_alone),
+      cmocka_unit_test(an_update_is_as_good_as_a_fresh_store),
+      cmocka_unit_test(host_threads_change_nothing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
