@@ -28,7 +28,8 @@ HT_API HT_MUST_CHECK ht_status ht_context_create(ht_context **ctx);
 HT_API HT_MUST_CHECK ht_status ht_context_create_with(const ht_allocator *allocator, ht_context **ctx);
 HT_API void ht_context_destroy(ht_context *ctx); /* NULL is allowed */
 
-/* Threads for the CPU backend; 0 means every core this process may run on. Results do not depend on it, to the bit. */
+/* Threads for the CPU backend; 0 means every core this process may use; more are taken with a warning. Results do not depend on it, to the
+ * bit. */
 HT_API HT_MUST_CHECK ht_status ht_context_set_threads(ht_context *ctx, int threads);
 HT_API int ht_context_threads(const ht_context *ctx);
 

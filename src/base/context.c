@@ -28,11 +28,22 @@ static void release_default(void *user, void *memory) {
   free(memory);
 }
 
-/* Cores this process may run on: a container or taskset is respected. */
-static int available_cores(void) {
+int ht_quota_cores(const char *path) {
+  double quota, period;
+  FILE *file = fopen(path, "r");
+  if (!file) return MOST_THREADS;
+  int read = fscanf(file, "%lf %lf", &quota, &period); /* "max" in the place of a quota: none */
+  fclose(file);
+  if (read != 2 || !(quota > 0 && period > 0) || quota / period >= MOST_THREADS) return MOST_THREADS;
+  int whole = (int)(quota / period);
+  return whole + (whole < quota / period);
+}
+
+int ht_available_cores(void) {
   cpu_set_t set;
   long count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN); /* above 1024 cores */
-  return count > MOST_THREADS ? MOST_THREADS : count > 0 ? (int)count : 1;
+  int quota = ht_quota_cores("/sys/fs/cgroup/cpu.max");
+  return count > quota ? quota : count > 0 ? (int)count : 1;
 }
 
 ht_status ht_context_create_with(const ht_allocator *allocator, ht_context **ctx) {
@@ -43,7 +54,7 @@ ht_status ht_context_create_with(const ht_allocator *allocator, ht_context **ctx
   if (!c) return HT_NO_MEMORY;
   memset(c, 0, sizeof *c);
   c->allocator = *allocator;
-  c->threads = available_cores();
+  c->threads = ht_available_cores();
   c->log_level = HT_LOG_WARNING;
   *ctx = c;
   return HT_OK;
@@ -64,7 +75,11 @@ void ht_context_destroy(ht_context *ctx) {
 ht_status ht_context_set_threads(ht_context *ctx, int threads) {
   HT_CHECK(ctx, threads >= 0 && threads <= MOST_THREADS, HT_BAD_ARGUMENT, "threads must be 0 (all cores) or 1 to %d, and is %d",
            MOST_THREADS, threads);
-  ctx->threads = threads ? threads : available_cores();
+  int cores = ht_available_cores();
+  if (threads > cores && threads != ctx->threads)
+    ht_log(ctx, HT_LOG_WARNING, "%d threads are asked for, and this process may use %d cores: more threads than cores are slower", threads,
+           cores);
+  ctx->threads = threads ? threads : cores;
   return HT_OK;
 }
 

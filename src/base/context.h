@@ -16,7 +16,7 @@ struct ht_context {
   void *log_user;
   ht_log_level log_level;
   atomic_int stop;
-  void *device; /* of the backend in use, or NULL */
+  void *device;                         /* of the backend in use, or NULL */
   void (*device_release)(void *device); /* called once, when the context is destroyed; NULL: nothing to release */
   ht_status status;
   char error[HT_ERROR_TEXT];
@@ -29,6 +29,10 @@ ht_status ht_fail(ht_context *ctx, ht_status status, const char *function, const
 /* Add a frame to the trail and pass the status on. */
 ht_status ht_trace(ht_context *ctx, ht_status status, const char *function, const char *file, int line);
 void ht_log(ht_context *ctx, ht_log_level level, const char *format, ...) HT_PRINTF(3, 4);
+/* Cores that this process may use: taskset and a container's quota are respected. */
+int ht_available_cores(void);
+/* Cores, rounded up, that a cgroup's cpu.max file grants; as many as there may be threads where it grants any number. */
+int ht_quota_cores(const char *path);
 double ht_seconds(void); /* monotonic clock; for reports and for choices that do not change results */
 static inline int ht_stop_requested(ht_context *ctx) { return atomic_load_explicit(&ctx->stop, memory_order_relaxed); }
 

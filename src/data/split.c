@@ -100,7 +100,7 @@ static void sum_tiles(ht_split_owner *s) {
     next.group += tile->groups;
     next.index += index;
     next.touch += tile->touches;
-    next.delta += tile->rows;
+    next.delta += tile->rows * view->block;
     next.exception += tile->nonzeros / HT_EXCEPTION_SHARE; /* the most it may have */
   }
   view->groups = next.group;
@@ -260,7 +260,7 @@ int64_t ht_split_tile_bytes(const ht_split_view *view, const ht_tile *t, ht_leve
   static const int64_t value_bytes[HT_LEVELS] = {2, 4, 8};
   level = ht_tile_level(t, level);
   return t->groups * (view->block * view->block * HT_LANES * value_bytes[level] + 1) + (t[1].index - t->index) * 2 +
-         t->slices * (int64_t)sizeof(ht_slice) + (level == HT_LEVEL_16 && view->delta16 ? t->rows * 4 : 0) +
+         t->slices * (int64_t)sizeof(ht_slice) + (level == HT_LEVEL_16 && view->delta16 ? (t[1].delta - t->delta) * 4 : 0) +
          (level == HT_LEVEL_64 ? t->exceptions * (int64_t)sizeof(ht_exception) : 0);
 }
 

@@ -284,7 +284,8 @@ static void encode_all(encoder *w, scratch *all) {
   w->lossy = lossy;
 }
 
-/* Largest column error of each block. */
+/* Largest column error of each block. A tile may be read at 32 bits because of another block: where delta16 mends nearly all that 16
+ * bits lose, as in a node without neighbours, the larger error of 32 bits stands for both. */
 static void set_column_errors(const encoder *w) {
   const ht_split_view *view = &w->s->base.view;
   int threads = w->s->base.ctx->threads;
@@ -296,6 +297,8 @@ static void set_column_errors(const encoder *w) {
         if (w->error2[level][i] > largest) largest = w->error2[level][i];
       w->s->column_error[level][b] = (float)sqrt(largest);
     }
+  for (int64_t b = 0; b < view->blocks; b++)
+    w->s->column_error[HT_LEVEL_16][b] = fmaxf(w->s->column_error[HT_LEVEL_16][b], w->s->column_error[HT_LEVEL_32][b]);
 }
 
 /* ---- all tiles ---- */

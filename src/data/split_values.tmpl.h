@@ -181,9 +181,10 @@ static inline void lose_float(const ht_split_owner *s, int64_t at, lost *out) {
   }
 }
 
-/* Sums of one slice's rows, by row in the node and lane: what 16 bits lose of the row times s_j, and of the diagonal entry. */
+/* Sums of one slice's rows, by row and column in the node (i * block + j) and lane: what 16 bits lose of the row times s over the
+ * columns of component j, and of the node's own entry. */
 typedef struct row_loss {
-  double sum[3][HT_LANES], diagonal[3][HT_LANES];
+  double sum[9][HT_LANES], own[9][HT_LANES];
 } row_loss;
 
 /* Where the sums of a tile go: from the first column of the chunk. */
@@ -200,7 +201,7 @@ static inline void add_four(double *sum, v4 *term) {
   memcpy(sum, &v, sizeof v);
 }
 
-/* Eight consecutive columns, none of them the diagonal: the common case. */
+/* Eight consecutive columns, none of them a node's own: the common case. */
 static inline void add_run(const lost *loss, const sums *to, int64_t column, double *row) {
   for (int l = 0; l < HT_LANES; l += 4) {
     v4 at16, at32, scale;
@@ -217,16 +218,17 @@ static inline void add_run(const lost *loss, const sums *to, int64_t column, dou
   }
 }
 
-/* Any columns. The diagonal's share of 16 bits waits for its correction; a lane without an entry adds 0. */
-static inline void add_any(const lost *loss, const sums *to, const int64_t *column, int64_t first_row, int64_t row_step, double *row,
-                           double *diagonal) {
+/* Component j of any nodes. What 16 bits lose of a node's own entries waits for its correction; a lane without an entry adds 0. */
+static inline void add_any(const lost *loss, const sums *to, const int64_t *node, int64_t first_node, double *row, double *own,
+                           const int block, int j) {
   for (int l = 0; l < HT_LANES; l++) {
-    row[l] += to->scale ? loss->at16[l] * to->scale[column[l]] : loss->at16[l];
-    to->error32[column[l] - to->low] += loss->at32[l] * loss->at32[l];
-    if (column[l] == first_row + l * row_step)
-      diagonal[l] += loss->at16[l];
+    int64_t column = node[l] * block + j;
+    row[l] += to->scale ? loss->at16[l] * to->scale[column] : loss->at16[l];
+    to->error32[column - to->low] += loss->at32[l] * loss->at32[l];
+    if (node[l] == first_node + l)
+      own[l] += loss->at16[l];
     else
-      to->error16[column[l] - to->low] += loss->at16[l] * loss->at16[l];
+      to->error16[column - to->low] += loss->at16[l] * loss->at16[l];
   }
 }
 
@@ -235,35 +237,32 @@ static inline void measure_group(const ht_split_owner *s, const ht_tile *t, cons
   int64_t at = g * block * block * HT_LANES, node[HT_LANES], first = ht_group_column(&s->base.view, t, group, 0);
   int plain = block == 1 && !group->gather && first != group->node;
   for (int l = 0; l < HT_LANES && !plain; l++) node[l] = ht_group_column(&s->base.view, t, group, l);
-  for (int i = 0; i < block; i++)
-    for (int j = 0; j < block; j++, at += HT_LANES) {
-      lost loss;
-      if (t->encoding == HT_FIXED)
-        lose_fixed(s, at, s->exponent[g], &loss);
-      else
-        lose_float(s, at, &loss);
-      if (plain) {
-        add_run(&loss, to, first, row->sum[0]);
-        continue;
-      }
-      int64_t column[HT_LANES];
-      for (int l = 0; l < HT_LANES; l++) column[l] = node[l] * block + j;
-      add_any(&loss, to, column, (int64_t)group->node * block + i, block, row->sum[i], row->diagonal[i]);
-    }
+  for (int k = 0; k < block * block; k++, at += HT_LANES) {
+    lost loss;
+    if (t->encoding == HT_FIXED)
+      lose_fixed(s, at, s->exponent[g], &loss);
+    else
+      lose_float(s, at, &loss);
+    if (plain)
+      add_run(&loss, to, first, row->sum[k]);
+    else
+      add_any(&loss, to, node, group->node, row->sum[k], row->own[k], block, k % block);
+  }
 }
 
-/* Corrections of a slice's rows, and with them the loss of the diagonal. A correction above 1 is more than the diagonal that it
+/* Corrections of a slice's nodes, and with them the loss of their own entries. A correction above 1 is more than the diagonal that it
  * corrects (couplings to far weaker neighbours): it is left out, and the column error shows what the level then loses. */
-static void finish_slice(const ht_split_owner *s, const ht_tile *t, int64_t node, const sums *to, const row_loss *loss) {
-  int block = s->base.view.block;
+static inline void finish_slice(const ht_split_owner *s, const ht_tile *t, int64_t node, const sums *to, const row_loss *loss,
+                                const int block) {
+  float *stored = s->delta16 + t->delta + (node * block - t->row) * block;
   for (int l = 0; l < HT_LANES; l++)
-    for (int i = 0; i < block; i++) {
-      int64_t row = (node + l) * block + i;
-      double delta = to->scale ? loss->sum[i][l] / to->scale[row] : loss->sum[i][l];
-      float stored = fabs(delta) <= 1 ? (float)delta : 0;
-      double rest = loss->diagonal[i][l] - (double)stored;
-      s->delta16[t->delta + row - t->row] = stored;
-      to->error16[row - to->low] += rest * rest;
+    for (int k = 0; k < block * block; k++) {
+      int64_t column = (node + l) * block + k % block;
+      double delta = to->scale ? loss->sum[k][l] / to->scale[column] : loss->sum[k][l];
+      float kept = fabs(delta) <= 1 ? (float)delta : 0;
+      double rest = loss->own[k][l] - (double)kept;
+      stored[k * HT_LANES + l] = kept;
+      to->error16[column - to->low] += rest * rest;
     }
 }
 
@@ -271,16 +270,17 @@ static inline void measure_tile(const ht_split_owner *s, const ht_tile *t, const
   int64_t g = 0, node = t->row / block;
   for (const ht_slice *slice = s->slice + t->slice; slice < s->slice + t->slice + t->slices; slice++, node += HT_LANES) {
     row_loss loss;
-    memset(&loss, 0, sizeof loss);
+    for (int k = 0; k < block * block; k++)
+      for (int l = 0; l < HT_LANES; l++) loss.sum[k][l] = loss.own[k][l] = 0;
     for (int64_t end = g + slice->runs + slice->gathers; g < end; g++) measure_group(s, t, &group[g], t->group + g, to, &loss, block);
-    finish_slice(s, t, node, to, &loss);
+    finish_slice(s, t, node, to, &loss, block);
   }
 }
 
 static void measure(ht_split_owner *s, const ht_tile *t, const ht_group *group, const double *scale, double *const *error2, int64_t low) {
   sums to = {scale, error2[HT_LEVEL_16], error2[HT_LEVEL_32], low};
   if (t->encoding == HT_RAW || t->exact == HT_LEVEL_16) {
-    memset(s->delta16 + t->delta, 0, (size_t)t->rows * sizeof *s->delta16);
+    memset(s->delta16 + t->delta, 0, (size_t)(t[1].delta - t->delta) * sizeof *s->delta16);
     return;
   }
   if (s->base.view.block == 1) measure_tile(s, t, group, &to, 1);

@@ -67,6 +67,7 @@ ht_status ht_levels_create(ht_context *ctx, int64_t n, const int64_t *row_start,
   int64_t *begin = NULL;
   ht_status status;
   *levels = (ht_levels){.n = n};
+  levels->cores = ht_available_cores();
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, n, sizeof *level, &level), done);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, n, sizeof *levels->order, &levels->order), done);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, n, sizeof *levels->position, &levels->position), done);
@@ -117,7 +118,7 @@ static void run_piece(const ht_levels *l, const int64_t *row_start, int64_t stag
 
 /* The pieces do not depend on the team that the system grants: a smaller team takes several each. */
 static void run(const ht_levels *l, const int64_t *row_start, int threads, int backward, ht_levels_fn fn, void *user) {
-  ht_barrier barrier = {0};
+  ht_barrier barrier = {.spins = ht_barrier_spins(threads, l->cores)};
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
     int team = omp_get_num_threads(), self = omp_get_thread_num();

@@ -14,6 +14,7 @@ typedef struct ht_levels {
   int64_t *stage_begin; /* stages + 1 rows */
   uint8_t *wide;        /* stages */
   int useful_threads;   /* more would wait for each other longer than they work */
+  int cores;            /* that the process may use */
 } ht_levels;
 
 /* Of the entries left of the diagonal of a CSR pattern; the rest is ignored. */

@@ -56,11 +56,12 @@ static ht_policy fixed(const char *name, ht_level level) {
 }
 
 static ht_policy budget(const ht_policy_options *o) {
-  return (ht_policy){.start = HT_LEVEL_64, .decide = decide_budget, .rule = HT_DECIDE_BUDGET, .theta = o->budget_theta, .eta = o->budget_eta};
+  return (ht_policy){
+      .start = HT_LEVEL_64, .decide = decide_budget, .rule = HT_DECIDE_BUDGET, .theta = o->budget_theta, .eta = o->budget_eta};
 }
 
-/* From this many nonzeros a row 16-bit values pay even for half as many iterations again. With several unknowns a node they cost
- * more: delta16 keeps one constant vector, not one a component. */
+/* From this many nonzeros a row 16-bit values pay even for half as many iterations again. Elasticity, with several unknowns
+ * a node, pays up to half for translations kept, and its small eigenvalues sink below the 16-bit error (docs/decisions/0003). */
 static const double LONG_ROWS = 16;
 
 /* Where values stay in cache low precision saves nothing; where tiles are exact it costs nothing; elsewhere long rows are worth 16 bits

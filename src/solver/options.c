@@ -150,26 +150,44 @@ static char *trim(char *text) {
   return text;
 }
 
-static ht_status read_lines(ht_options *options, FILE *file, const char *path) {
-  ht_context *ctx = options->ctx;
-  char line[512];
-  for (int number = 1; fgets(line, sizeof line, file); number++) {
-    HT_CHECK(ctx, strlen(line) < sizeof line - 1, HT_BAD_FORMAT, "%s:%d: a line has more than %d characters", path, number,
-             (int)sizeof line - 2);
-    line[strcspn(line, "#")] = 0;
-    char *name = trim(line);
-    if (!*name) continue;
-    char *equals = strchr(name, '=');
-    HT_CHECK(ctx, equals, HT_BAD_FORMAT, "%s:%d: expected `name = value`, found '%s'", path, number, name);
-    *equals = 0;
-    ht_status status = ht_options_set(options, trim(name), trim(equals + 1));
-    if (status != HT_OK) {
-      char sentence[HT_ERROR_TEXT];
-      snprintf(sentence, sizeof sentence, "%s", ctx->error);
-      HT_FAIL(ctx, status, "%s:%d: %.*s", path, number, (int)(sizeof sentence - 300), sentence);
-    }
+/* The next line without its end. A zero byte would hide the rest of its line, or the whole of it, from every text function. */
+static ht_status read_line(ht_context *ctx, FILE *file, const char *path, int number, size_t size, char *line, int *found) {
+  size_t length = 0;
+  int c;
+  while ((c = getc(file)) != EOF && c != '\n') {
+    HT_CHECK(ctx, c, HT_BAD_FORMAT, "%s:%d: expected text, found a zero byte at character %zu; is this a config file in UTF-8?", path,
+             number, length + 1);
+    HT_CHECK(ctx, length + 1 < size, HT_BAD_FORMAT, "%s:%d: a line has more than %zu characters", path, number, size - 1);
+    line[length++] = (char)c;
   }
   HT_CHECK(ctx, !ferror(file), HT_BAD_FILE, "%s cannot be read: %s", path, strerror(errno));
+  line[length] = 0;
+  *found = c != EOF || length > 0;
+  return HT_OK;
+}
+
+static ht_status set_from_line(ht_options *options, const char *path, int number, char *line) {
+  ht_context *ctx = options->ctx;
+  line[strcspn(line, "#")] = 0;
+  char *name = trim(line);
+  if (!*name) return HT_OK;
+  char *equals = strchr(name, '=');
+  HT_CHECK(ctx, equals, HT_BAD_FORMAT, "%s:%d: expected `name = value`, found '%s'", path, number, name);
+  *equals = 0;
+  ht_status status = ht_options_set(options, trim(name), trim(equals + 1));
+  if (status == HT_OK) return HT_OK;
+  char sentence[HT_ERROR_TEXT];
+  snprintf(sentence, sizeof sentence, "%s", ctx->error);
+  HT_FAIL(ctx, status, "%s:%d: %.*s", path, number, (int)(sizeof sentence - 300), sentence);
+}
+
+static ht_status read_lines(ht_options *options, FILE *file, const char *path) {
+  char line[512];
+  int found = 1;
+  for (int number = 1; found; number++) {
+    HT_TRY(options->ctx, read_line(options->ctx, file, path, number, sizeof line, line, &found));
+    if (found) HT_TRY(options->ctx, set_from_line(options, path, number, line));
+  }
   return HT_OK;
 }
 

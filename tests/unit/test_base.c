@@ -178,12 +178,14 @@ static void numbers_round_trip_and_names_are_suggested(void **state) {
   ht_options_destroy(options);
 }
 
-static void write_file(const char *path, const char *text) {
+static void write_bytes(const char *path, const char *bytes, size_t size) {
   FILE *file = fopen(path, "w");
   assert_non_null(file);
-  fputs(text, file);
+  assert_int_equal(fwrite(bytes, 1, size, file), size);
   assert_int_equal(fclose(file), 0);
 }
+
+static void write_file(const char *path, const char *text) { write_bytes(path, text, strlen(text)); }
 
 static void config_files_name_file_and_line(void **state) {
   ht_context *ctx = *state;
@@ -208,6 +210,38 @@ static void config_files_name_file_and_line(void **state) {
   assert_non_null(strstr(ht_context_error(ctx), "rtol"));
   assert_int_equal(unlink(path), 0);
   assert_int_equal(ht_options_read_file(options, path), HT_BAD_FILE);
+  ht_options_destroy(options);
+}
+
+/* A zero byte ends what text functions see: none may hide a setting. */
+static void config_files_hold_no_zero_bytes(void **state) {
+  ht_context *ctx = *state;
+  ht_options *options;
+  char path[] = "/tmp/halftone-test-XXXXXX", text[64], longest[600];
+  static const char *const zeros[] = {"\n\0\0\0\0", "\n\0\n###", "\n\0rtol", "\nrtol\0", "\n#...\0", "#\nr\0t\0"};
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  close(fd);
+  assert_int_equal(ht_options_create(ctx, &options), HT_OK);
+  for (size_t k = 0; k < sizeof zeros / sizeof *zeros; k++) {
+    write_bytes(path, zeros[k], 6);
+    assert_int_equal(ht_options_read_file(options, path), HT_BAD_FORMAT);
+    snprintf(text, sizeof text, "%s:2: ", path);
+    assert_ptr_equal(strstr(ht_context_error(ctx), text), ht_context_error(ctx));
+    assert_non_null(strstr(ht_context_error(ctx), "zero byte"));
+  }
+  /* The longest line there may be, with and without an end, and one that is longer. */
+  memset(longest, ' ', sizeof longest);
+  memcpy(longest, "rtol=1e-5", 9);
+  for (size_t size = 510; size <= 512; size++) {
+    longest[511] = ' ';
+    if (size == 511) longest[511] = '\n';
+    write_bytes(path, longest, size + (size == 511));
+    assert_int_equal(ht_options_read_file(options, path), size <= 511 ? HT_OK : HT_BAD_FORMAT);
+  }
+  assert_int_equal(ht_options_get(options, "rtol", text, sizeof text), HT_OK);
+  assert_string_equal(text, "1e-05");
+  assert_int_equal(unlink(path), 0);
   ht_options_destroy(options);
 }
 
@@ -252,6 +286,7 @@ int main(void) {
       WITH_CONTEXT(every_option_round_trips),
       WITH_CONTEXT(numbers_round_trip_and_names_are_suggested),
       WITH_CONTEXT(config_files_name_file_and_line),
+      WITH_CONTEXT(config_files_hold_no_zero_bytes),
       cmocka_unit_test(a_cleared_report_is_all_unknown_in_json),
       cmocka_unit_test(the_version_is_the_headers),
   };

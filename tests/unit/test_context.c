@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "base/context.h"
 #include "halftone/precision.h"
@@ -133,6 +134,46 @@ static void a_new_error_replaces_the_old_one(void **state) {
   ht_context_destroy(ctx);
 }
 
+static int quota(const char *text) {
+  char path[] = "/tmp/halftone-test-XXXXXX";
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+  close(fd);
+  int cores = ht_quota_cores(path);
+  assert_int_equal(unlink(path), 0);
+  return cores;
+}
+
+static void a_containers_quota_limits_the_cores(void **state) {
+  (void)state;
+  int any = ht_quota_cores("/nonexistent/cpu.max");
+  assert_true(any >= 1024);
+  assert_int_equal(quota("200000 100000\n"), 2);
+  assert_int_equal(quota("150000 100000\n"), 2);
+  assert_int_equal(quota("1000 100000\n"), 1);
+  static const char *const without[] = {"max 100000\n", "", "200000", "0 100000", "-1 100000", "100000 0", "nan nan", "1e300 1e-300"};
+  for (size_t k = 0; k < sizeof without / sizeof *without; k++) assert_int_equal(quota(without[k]), any);
+}
+
+static void more_threads_than_cores_are_taken_with_a_warning(void **state) {
+  (void)state;
+  ht_context *ctx;
+  record r = {0};
+  assert_int_equal(ht_context_create(&ctx), HT_OK);
+  int cores = ht_context_threads(ctx);
+  ht_context_set_log(ctx, remember, &r, HT_LOG_WARNING);
+  assert_int_equal(ht_context_set_threads(ctx, cores), HT_OK);
+  assert_int_equal(r.count, 0);
+  assert_int_equal(ht_context_set_threads(ctx, cores + 1), HT_OK);
+  assert_int_equal(ht_context_set_threads(ctx, cores + 1), HT_OK); /* said once */
+  assert_int_equal(r.count, 1);
+  assert_int_equal(ht_context_threads(ctx), cores + 1);
+  assert_int_equal(ht_context_set_threads(ctx, 0), HT_OK);
+  assert_int_equal(ht_context_threads(ctx), cores);
+  ht_context_destroy(ctx);
+}
+
 static void values_out_of_range_have_words_too(void **state) {
   (void)state;
   assert_string_equal(ht_status_name((ht_status)9999), "HT_UNKNOWN");
@@ -153,6 +194,8 @@ int main(void) {
       cmocka_unit_test(an_incomplete_allocator_is_refused),
       cmocka_unit_test(everything_goes_through_the_callers_allocator),
       cmocka_unit_test(a_new_error_replaces_the_old_one),
+      cmocka_unit_test(a_containers_quota_limits_the_cores),
+      cmocka_unit_test(more_threads_than_cores_are_taken_with_a_warning),
       cmocka_unit_test(values_out_of_range_have_words_too),
   };
   return cmocka_run_group_tests_name("context", tests, NULL, NULL);

@@ -135,8 +135,10 @@ static void walk(const ht_split_view *v, int64_t tile, ht_level level, entry_fn 
   assert_int_equal(index, t[1].index);
   for (int64_t k = t->exception; level == HT_LEVEL_64 && k < t->exception + t->exceptions; k++)
     fn(user, tile, t->row + v->exception[k].row, v->exception[k].column, v->exception[k].value);
-  for (int64_t i = 0; level == HT_LEVEL_16 && v->delta16 && i < t->rows; i++)
-    fn(user, tile, t->row + i, t->row + i, (double)v->delta16[t->delta + i]);
+  for (int64_t k = 0; level == HT_LEVEL_16 && v->delta16 && k < t->rows * b; k++) {
+    int64_t first = t->row + (k / size * HT_LANES + k % HT_LANES) * b; /* of the node */
+    fn(user, tile, first + k % size / HT_LANES / b, first + k / HT_LANES % b, (double)v->delta16[t->delta + k]);
+  }
 }
 
 static int exponent_of(const ht_split_view *v, int64_t i) { return v->scale_exponent ? v->scale_exponent[i] : v->uniform_exponent; }
@@ -251,10 +253,10 @@ static void check_products(ht_context *ctx, const check *c) {
 
 /* ---- what is measured ---- */
 
-/* Column errors against the exact values: level sums collected a CSR entry; a diagonal that is not stored may hold delta16. */
+/* Column errors against the exact values: level sums collected a CSR entry; a node's own entry that is not stored may hold delta16. */
 typedef struct level_sums {
   check *c;
-  double *entry, *diagonal;
+  double *entry, *own; /* own: block entries a row */
 } level_sums;
 
 static void collect_level(void *user, int64_t tile, int64_t row, int64_t column, double value) {
@@ -262,49 +264,56 @@ static void collect_level(void *user, int64_t tile, int64_t row, int64_t column,
   (void)tile;
   if (value == 0) return;
   int64_t k = entry_of(s->c, row, column);
-  if (k >= 0)
+  int64_t block = s->c->split->view.block;
+  if (k >= 0) {
     s->entry[k] += value;
-  else
-    s->diagonal[row] += value;
+    return;
+  }
+  assert_int_equal(row / block, column / block);
+  s->own[row * block + column % block] += value;
 }
 
 static void check_errors(check *c) {
   const ht_split_view *v = &c->split->view;
-  size_t nnz = (size_t)c->a->start[c->a->n];
-  double *entry = calloc(nnz + 1, 8), *diagonal = calloc((size_t)v->padded, 8), *error2 = calloc((size_t)v->padded, 8);
-  double *row_sum = calloc((size_t)v->padded, 8), *row_size = calloc((size_t)v->padded, 8);
+  size_t nnz = (size_t)c->a->start[c->a->n], rows = (size_t)v->padded;
+  int64_t block = v->block;
+  double *entry = calloc(nnz + 1, 8), *own = calloc(rows * 3, 8), *error2 = calloc(rows, 8);
+  double *row_sum = calloc(rows * 3, 8), *row_size = calloc(rows * 3, 8); /* over the columns of each component */
   int shared = 0;
   for (int64_t t = 0; t < v->tiles; t++) shared |= v->tile[t].accumulate;
   for (int level = HT_LEVEL_16; level < HT_LEVEL_64; level++) {
     memset(entry, 0, nnz * 8);
-    memset(diagonal, 0, (size_t)v->padded * 8);
-    memset(error2, 0, (size_t)v->padded * 8);
-    level_sums sums = {c, entry, diagonal};
+    memset(own, 0, rows * 3 * 8);
+    memset(error2, 0, rows * 8);
+    level_sums sums = {c, entry, own};
     for (int64_t t = 0; t < v->tiles; t++) walk(v, t, (ht_level)level, collect_level, &sums);
     for (int64_t i = 0; i < c->a->n; i++) {
-      int64_t row = c->inverse[i];
-      error2[row] += diagonal[row] * diagonal[row];
+      int64_t row = c->inverse[i], first = row / block * block;
+      for (int64_t j = 0; j < block; j++) {
+        error2[first + j] += own[row * block + j] * own[row * block + j];
+        if (level == HT_LEVEL_16) row_sum[row * block + j] -= own[row * block + j];
+      }
       for (int64_t k = c->a->start[i]; k < c->a->start[i + 1]; k++) {
-        int64_t column = c->inverse[c->a->columns[k]];
+        int64_t column = c->inverse[c->a->columns[k]], at = row * block + column % block;
+        int shift = exponent_of(v, column) - exponent_of(v, first + column % block);
         double lost = c->sum[k] - entry[k];
         error2[column] += lost * lost;
-        if (level == HT_LEVEL_16) {
-          row_sum[row] += ldexp(lost, exponent_of(v, column) - exponent_of(v, row));
-          row_size[row] += ldexp(fabs(c->sum[k]), exponent_of(v, column) - exponent_of(v, row));
-        }
+        if (level != HT_LEVEL_16) continue;
+        row_sum[at] += ldexp(lost, shift);
+        row_size[at] += ldexp(fabs(c->sum[k]), shift);
       }
-      if (level == HT_LEVEL_16) row_sum[row] -= diagonal[row];
     }
     for (int64_t b = 0; b < v->blocks; b++) {
       double largest = 0;
       for (int64_t j = b * HT_COLUMN_BLOCK; j < (b + 1) * HT_COLUMN_BLOCK; j++) largest = fmax(largest, error2[j]);
-      /* Tiles that share rows count the diagonal's correction apart from each other. */
+      if (level == HT_LEVEL_16) largest = fmax(largest, pow((double)v->column_error[HT_LEVEL_32][b], 2));
+      /* Tiles that share rows count their own entries' correction apart from each other. */
       if (!shared || level == HT_LEVEL_32) assert_true(fabs(v->column_error[level][b] - sqrt(largest)) <= 1e-6 * sqrt(largest) + 1e-300);
     }
   }
-  /* delta16 makes the rows' sums with the constant vector exact, up to its own rounding to FP32. */
-  for (int64_t i = 0; v->delta16 && i < c->a->n; i++) assert_true(fabs(row_sum[i]) <= 0x1p-23 * row_size[i] || row_size[i] > 1e3);
-  free(entry), free(diagonal), free(error2), free(row_sum), free(row_size);
+  /* delta16 makes the rows' sums with each component's constant vector exact, up to its own rounding to FP32. */
+  for (int64_t i = 0; v->delta16 && i < c->a->n * block; i++) assert_true(fabs(row_sum[i]) <= 0x1p-23 * row_size[i] || row_size[i] > 1e3);
+  free(entry), free(own), free(error2), free(row_sum), free(row_size);
 }
 
 /* ---- everything about one matrix ---- */

@@ -99,6 +99,7 @@ ht_status ht_cpu_cg_prepare(ht_context *ctx, const ht_split_view *a, ht_cg_plan 
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *plan, &plan));
   plan->ctx = ctx;
   plan->units = count_units(a);
+  plan->barrier.spins = ht_barrier_spins(ctx->threads, ht_available_cores());
   plan->parts = ctx->threads < plan->units ? ctx->threads : plan->units;
   HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, plan->units, sizeof *plan->unit, &plan->unit), fail);
   for (int k = 0; k < 2; k++) HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, plan->units, sizeof(ht_cg_sums), &plan->sums[k]), fail);

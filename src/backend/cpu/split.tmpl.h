@@ -98,13 +98,14 @@ INLINE const uint16_t *multiply_slice(const ht_split_view *a, const ht_slice *sl
 }
 
 /* y += delta16 x on the tile's rows. */
-INLINE void add_delta(const float *delta, int64_t rows, const double *x, double *y) {
-  for (int64_t i = 0; i < rows; i += HT_LANES) {
-    ht_vec in, sum;
-    vec_load_1(x + i, &in);
-    vec_load_1(y + i, &sum);
-    sum = vec_fma(vec_from_floats(delta + i), in, sum);
-    vec_store_1(y + i, &sum);
+INLINE void add_delta(const float *delta, int64_t rows, const double *x, double *y, const int block) {
+  for (int64_t i = 0; i < rows; i += HT_LANES * block) {
+    ht_vec in[3], sum[3];
+    load(x + i, in, block);
+    load(y + i, sum, block);
+    for (int r = 0; r < block; r++)
+      for (int c = 0; c < block; c++, delta += HT_LANES) sum[r] = vec_fma(vec_from_floats(delta), in[c], sum[r]);
+    store(y + i, sum, 0, block);
   }
 }
 
@@ -124,7 +125,7 @@ INLINE void multiply_tile(const ht_split_view *a, const ht_tile *t, const double
   if (level == HT_LEVEL_64)
     for (int64_t k = t->exception; k < t->exception + t->exceptions; k++)
       y[t->row + a->exception[k].row] += a->exception[k].value * x[a->exception[k].column];
-  if (level == HT_LEVEL_16 && a->delta16) add_delta(a->delta16 + t->delta, t->rows, x + t->row, y + t->row);
+  if (level == HT_LEVEL_16 && a->delta16) add_delta(a->delta16 + t->delta, t->rows, x + t->row, y + t->row, block);
 }
 
 #define INSTANCE(encoding, level, block)                                                                                                   \
