@@ -20,9 +20,11 @@ typedef struct ht_cuda_cg_scalars {
   double theta, eta, target;
   double calibration_16, calibration_32; /* squared: measured error over the blocks' estimate */
   double predicted_16, predicted_32;     /* squared, of the last look */
-  int32_t uniform;                       /* level of all blocks; -1: as block_level says */
-  uint32_t finished;                     /* blocks of the product that are through */
-  double level_groups[3];                /* groups read at each level since the run began, for the bytes */
+  int32_t owed, later;                   /* streaming: a step of x that is still to be made; whether this iteration's is put off */
+  double owed_alpha, owed_beta;
+  int32_t uniform;        /* level of all blocks; -1: as block_level says */
+  uint32_t finished;      /* blocks of the product that are through */
+  double level_groups[3]; /* groups read at each level since the run began, for the bytes */
 } ht_cuda_cg_scalars;
 
 typedef struct ht_cuda_cg_vectors {

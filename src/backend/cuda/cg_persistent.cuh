@@ -87,6 +87,15 @@ struct slice_rest { // the slice's groups, from the patch's first on
   uint8_t lanes_log2, encoding;
 };
 
+// The units begin..end-1 of a slice, from memory. Apart from the rest, whose registers it would take; small problems never come here.
+template <int LEVEL>
+__device__ __noinline__ double multiply_streamed(const ht_store_view &a, int64_t begin, int64_t end, int encoding, int plain,
+                                                 const double *p) {
+  int lane = threadIdx.x & 31;
+  if (plain && encoding == HT_GROUP_FIXED) return add_units<LEVEL, false>(a, begin, end, lane, nullptr, LEVEL, shared_vector{p}, nullptr);
+  return add_units<BY_GROUP, true>(a, begin, end, lane, nullptr, LEVEL, shared_vector{p}, nullptr);
+}
+
 // Off-diagonal part of the slice's product, in the first lane of each row.
 template <int LEVEL>
 __device__ inline double multiply_patch_slice(const ht_store_view &a, const cache<LEVEL> &c, int64_t first, const slice_rest &s, int lane,
@@ -94,9 +103,7 @@ __device__ inline double multiply_patch_slice(const ht_store_view &a, const cach
   int kept = min(max(c.units, s.begin), s.end);
   if (kept < s.end) kept -= (kept - s.begin) & 1; // a group is kept or not
   double sum = multiply_kept(c, s.begin, kept, lane);
-  if (kept < s.end)
-    sum += plain ? multiply_units<LEVEL>(a, first + kept, first + s.end, s.encoding, lane, nullptr, LEVEL, shared_vector{c.p}, nullptr)
-                 : multiply_units<BY_GROUP>(a, first + kept, first + s.end, s.encoding, lane, nullptr, LEVEL, shared_vector{c.p}, nullptr);
+  if (kept < s.end) sum += multiply_streamed<LEVEL>(a, first + kept, first + s.end, s.encoding, plain, c.p);
   for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
   return sum;
 }
@@ -141,34 +148,27 @@ __device__ inline void write_row(double *to, double z, double ms, double p) {
   asm volatile("st.global.cg.f64 [%0], %1;" ::"l"(to + 2), "d"(p) : "memory");
 }
 
-enum { LEFT = 8 }; // lanes that a warp's sums are left in, before the block adds them
-
 struct block_state {
-  double left[HT_SUMS][MOST_THREADS / 32 * LEFT];
+  double warp[SUMS_PADDED][MOST_THREADS / 32];
   ht_cuda_cg_scalars scalars;
   double rr; // of a plain iteration
   int plain;
 };
 
-// The block's sums to `part`, and the barrier. All that the block published before is seen by who passes. Most of the adding is left to
-// five warps, one a sum: if each warp brought its sums to the end, that would be half of an iteration's instructions.
-__device__ inline void reduce_and_wait(block_state &shared, const double v[HT_SUMS], double *part, uint32_t *counter, uint32_t target) {
-  int lane = threadIdx.x & 31, warp = threadIdx.x / 32, count = blockDim.x / 32 * LEFT;
-#pragma unroll
-  for (int k = 0; k < HT_SUMS; k++) {
-    double sum = v[k];
-    sum += __shfl_xor_sync(~0u, sum, 16);
-    sum += __shfl_xor_sync(~0u, sum, 8);
-    if (lane < LEFT) shared.left[k][warp * LEFT + lane] = sum;
-  }
+// The block's sums to `part`, and the barrier. All that the block published before is seen by who passes.
+__device__ inline void reduce_and_wait(block_state &shared, double v[SUMS_PADDED], double *part, uint32_t *counter, uint32_t target) {
+  int lane = threadIdx.x & 31, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  double mine = transpose_sum(v, lane);
+  if ((lane & 3) == 0) shared.warp[lane / 4][warp] = mine;
   __syncthreads();
-  if (warp < HT_SUMS) {
-    double sum = 0;
-    for (int i = lane; i < count; i += 32) sum += shared.left[warp][i];
-    sum = warp_sum(sum);
-    if (lane == 0) __stcg(&part[warp * MOST_BLOCKS + blockIdx.x], sum);
-    asm volatile("bar.sync 1, %0;" ::"n"(32 * HT_SUMS) : "memory");
-    if (threadIdx.x == 0) arrive_and_wait(counter, target);
+  if (warp == 0) {
+    double w[SUMS_PADDED];
+#pragma unroll
+    for (int k = 0; k < SUMS_PADDED; k++) w[k] = k < HT_SUMS && lane < warps ? shared.warp[k][lane] : 0;
+    double sum = transpose_sum(w, lane);
+    if ((lane & 3) == 0 && lane / 4 < HT_SUMS) __stcg(&part[lane / 4 * MOST_BLOCKS + blockIdx.x], sum);
+    __syncwarp();
+    if (lane == 0) arrive_and_wait(counter, target);
   }
   __syncthreads();
 }
@@ -277,7 +277,7 @@ __device__ inline void begin_row(row_state &q, const row_rest &rest, const ht_cu
 }
 
 template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors &v, int kept, int plain) {
-  constexpr bool KEEP = ROWS <= 4;        // all of a row in registers
+  constexpr bool KEEP = ROWS <= 2;        // all of a row in registers
   constexpr int HELD = ROWS <= 4 ? 2 : 1; // halo entries a thread asks for before it knows alpha and beta
   extern __shared__ __align__(16) uint8_t memory[];
   __shared__ block_state shared;
@@ -342,7 +342,7 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
       if (shared.scalars.event != CONTINUE) break;
       if (blockIdx.x == 0 && threadIdx.x == blockDim.x - 1) record_plain(v, shared);
     }
-    double alpha = shared.scalars.alpha, beta = shared.scalars.beta, sums[HT_SUMS] = {};
+    double alpha = shared.scalars.alpha, beta = shared.scalars.beta, sums[SUMS_PADDED] = {};
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
       row_state &q = own[k];

@@ -9,6 +9,7 @@ using namespace ht;
 namespace {
 
 enum { THREADS = 256, WARPS = THREADS / 32, SAMPLE = 32 };
+constexpr double LEAST_BETA = 0.01; // of a step that is put off
 // What each block leaves in `sums`, an array of `stride` entries each.
 enum {
   S_RZ,
@@ -56,8 +57,18 @@ __device__ inline look look_at(double2 p, short2 e) {
 
 } // namespace
 
+// x is read and written in every second iteration only: a step that is put off is made up for in the next, when p of the step before is had
+// from p = M^-1 r + beta p_before. `conclude` puts a step off where beta is not small, so that the division loses two digits at most; x is
+// not read by the iteration, and its last digits are the certificate's business.
+enum { LATER, NOW, BOTH }; // what becomes of this iteration's x += alpha p
+
+__device__ inline double step_of_x(int which, double x, double p, double z_before, double alpha, double owed_alpha, double owed_beta) {
+  if (which == BOTH) x = fma(owed_alpha, (p - z_before) / owed_beta, x);
+  return fma(alpha, p, x);
+}
+
 // x += alpha p, r -= alpha s, p = M^-1 r + beta p; a warp takes a column block, a lane two rows.
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
     ht_cg_update(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride) {
   __shared__ double shared[WARPS];
   const ht_cuda_cg_scalars &c = *v.scalars;
@@ -65,22 +76,27 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   int lane = threadIdx.x & 31;
   double alpha = c.alpha, beta = c.beta, rz = 0, rr = 0, predicted_16 = 0, predicted_32 = 0;
   bool looking = c.iteration >= c.decide_at;
+  int which = c.owed ? BOTH : c.later ? LATER : NOW;
+  double owed_alpha = c.owed_alpha, owed_beta = c.owed_beta;
   for (int64_t block = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; block < a.blocks; block += (int64_t)gridDim.x * WARPS) {
     int64_t i = block * 32 + lane; // in pairs
-    double2 x = ((double2 *)v.x)[i], r = ((double2 *)v.r)[i], p = ((double2 *)v.p)[i], s = ((double2 *)v.s)[i];
+    double2 x = {0, 0}, r = ((double2 *)v.r)[i], p = ((double2 *)v.p)[i], s = ((double2 *)v.s)[i];
+    if (which != LATER) x = ((double2 *)v.x)[i];
     short2 e = ((const short2 *)a.exponent)[i];
     double2 w = {scale_squared(e.x), scale_squared(e.y)}, m = w;
     if (v.inverse_diagonal) {
       float2 narrow = ((const float2 *)v.inverse_diagonal)[i];
       m = {(double)narrow.x, (double)narrow.y};
     }
-    x.x = fma(alpha, p.x, x.x), x.y = fma(alpha, p.y, x.y);
+    x.x = step_of_x(which, x.x, p.x, m.x * r.x, alpha, owed_alpha, owed_beta);
+    x.y = step_of_x(which, x.y, p.y, m.y * r.y, alpha, owed_alpha, owed_beta);
+    if (which != LATER) ((double2 *)v.x)[i] = x;
     r.x = fma(-alpha, s.x, r.x), r.y = fma(-alpha, s.y, r.y);
     double2 z = {m.x * r.x, m.y * r.y};
     rz = fma(r.x, z.x, fma(r.y, z.y, rz));
     rr = fma(w.x * r.x, r.x, fma(w.y * r.y, r.y, rr));
     p.x = fma(beta, p.x, z.x), p.y = fma(beta, p.y, z.y);
-    ((double2 *)v.x)[i] = x, ((double2 *)v.r)[i] = r, ((double2 *)v.p)[i] = p;
+    ((double2 *)v.r)[i] = r, ((double2 *)v.p)[i] = p;
     if (!looking) continue;
     look l = look_at(p, e);
     if (lane) continue;
@@ -95,6 +111,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   for (int k = 0; k < (looking ? 4 : 2); k++) {
     double sum = block_sum(values[k], shared);
     if (threadIdx.x == 0) v.sums[(S_RZ + k) * stride + blockIdx.x] = sum;
+  }
+}
+
+// The step that the last iteration put off, where a run ended before it was made up for.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    ht_cg_settle(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v) {
+  if (!v.scalars->owed) return;
+  double alpha = v.scalars->owed_alpha, beta = v.scalars->owed_beta;
+  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x) {
+    double m = v.inverse_diagonal ? (double)v.inverse_diagonal[i] : scale_squared(a.exponent[i]);
+    v.x[i] = fma(alpha, (v.p[i] - m * v.r[i]) / beta, v.x[i]);
   }
 }
 
@@ -130,7 +157,12 @@ __device__ inline void conclude(const ht_store_view &a, const ht_cuda_cg_vectors
   ht_cuda_cg_scalars s = *v.scalars;
   const double sum[HT_SUMS] = {total[S_RZ], total[S_RR], total[S_PAP], total[S_RMS], total[S_SMS]};
   int64_t looked = s.iteration >= s.decide_at;
+  /* The update of this iteration made up for what was owed, or put its own step off: then it is owed from now on. */
+  s.owed = !s.owed && s.later;
+  s.owed_alpha = s.alpha;
+  s.owed_beta = s.beta;
   int event = step(s, sum);
+  s.later = !s.owed && event == CONTINUE && s.beta >= LEAST_BETA;
   record(v, s);
   for (int k = 0; k < 3; k++) s.level_groups[k] += total[S_LEVEL_16 + k];
   if (looked && s.decide_rule == DECIDE_BUDGET) {
@@ -254,7 +286,7 @@ template <int MODE> __device__ inline void multiply(const ht_store_view &a, cons
 
 // One for each level that all groups are read at, and one that looks at each group.
 #define HT_MULTIPLY(name, mode)                                                                                                            \
-  extern "C" __global__ void __launch_bounds__(THREADS, mode == LEVEL_16 || mode == LEVEL_32 ? 6 : 5)                                      \
+  extern "C" __global__ void __launch_bounds__(THREADS, 4)                                                                                 \
       name(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride, int update_blocks) {         \
     if (v.scalars->event == CONTINUE) multiply<mode>(a, v, stride, update_blocks);                                                         \
   }

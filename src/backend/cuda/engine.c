@@ -13,7 +13,7 @@ enum {
   SUMS = 16,
   PERSISTENT_SUMS = 2 * 8 * 160,
   STREAMING_SHARED = 8 * 3 * 2560,
-  STATIC_SHARED = 10240,
+  STATIC_SHARED = 4096,
   NARROW_WARPS = 20,
   WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
 };
@@ -113,11 +113,8 @@ static ht_status make_streaming(ht_engine *e) {
 
 /* By level and by log2 of the rows a thread. */
 #define ROWS(bits)                                                                                                                         \
-  {                                                                                                                                        \
-    HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits,                                  \
-        HT_KERNEL_cg_persistent_8_##bits, HT_KERNEL_cg_persistent_16_##bits                                                                \
-  }
-static const ht_kernel persistent_kernels[HT_LEVELS][5] = {ROWS(16), ROWS(32), ROWS(64)};
+  { HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits, HT_KERNEL_cg_persistent_8_##bits }
+static const ht_kernel persistent_kernels[HT_LEVELS][4] = {ROWS(16), ROWS(32), ROWS(64)};
 #undef ROWS
 
 static ht_kernel persistent_kernel(const ht_engine *e, int level) {
@@ -270,7 +267,9 @@ static ht_status run_streaming(ht_engine *e) {
     if (result == CUDA_SUCCESS && k > 0) result = driver->cuEventSynchronize(e->passed[~k & 1]);
   }
   ht_cuda_leave(e->cuda, entered);
-  return ht_cuda_check(e->cuda, result, "replaying the iterations");
+  HT_TRY(e->ctx, ht_cuda_check(e->cuda, result, "replaying the iterations"));
+  ht_store_view *a = &e->store->view;
+  return ht_cuda_launch(e->cuda, HT_KERNEL_cg_settle, ht_cuda_over(a->padded), HT_ARGS(a, &e->v));
 }
 
 static ht_status run_persistent(ht_engine *e) {

@@ -60,25 +60,40 @@ struct loaded {
   uint2 tail[2];
 };
 
-template <int UNITS> __device__ inline void load(loaded &v, const ht_store_view &a, int64_t unit, int lane, int level) {
-  int64_t at = unit * HT_WARP + UNITS * lane;
+template <int UNITS> __device__ inline void load_head(loaded &v, const ht_store_view &a, int64_t at) {
   if (UNITS == 2) {
     uint2 index = stream((const uint2 *)(a.index + at)), head = stream((const uint2 *)(a.head + at));
     v.index[0] = index.x, v.index[1] = index.y, v.head[0] = head.x, v.head[1] = head.y;
-    if (level >= LEVEL_32) {
-      uint2 mid = stream((const uint2 *)(a.mid + at));
-      v.mid[0] = mid.x, v.mid[1] = mid.y;
-    }
-    if (level == LEVEL_64) {
-      uint4 tail = stream((const uint4 *)(a.tail + at));
-      v.tail[0] = {tail.x, tail.y}, v.tail[1] = {tail.z, tail.w};
-    }
   } else {
     v.index[0] = stream(a.index + at);
     v.head[0] = stream(a.head + at);
-    if (level >= LEVEL_32) v.mid[0] = stream(a.mid + at);
-    if (level == LEVEL_64) v.tail[0] = stream((const uint2 *)(a.tail + at));
   }
+}
+
+template <int UNITS> __device__ inline void load_mid(loaded &v, const ht_store_view &a, int64_t at) {
+  if (UNITS == 2) {
+    uint2 mid = stream((const uint2 *)(a.mid + at));
+    v.mid[0] = mid.x, v.mid[1] = mid.y;
+  } else {
+    v.mid[0] = stream(a.mid + at);
+  }
+}
+
+template <int UNITS> __device__ inline void load_tail(loaded &v, const ht_store_view &a, int64_t at) {
+  if (UNITS == 2) {
+    uint4 tail = stream((const uint4 *)(a.tail + at));
+    v.tail[0] = {tail.x, tail.y}, v.tail[1] = {tail.z, tail.w};
+  } else {
+    v.tail[0] = stream((const uint2 *)(a.tail + at));
+  }
+}
+
+// What `level` needs and `have` does not.
+template <int UNITS> __device__ inline void load(loaded &v, const ht_store_view &a, int64_t unit, int lane, int level, int have = -1) {
+  int64_t at = unit * HT_WARP + UNITS * lane;
+  if (have < LEVEL_16) load_head<UNITS>(v, a, at);
+  if (have < LEVEL_32 && level >= LEVEL_32) load_mid<UNITS>(v, a, at);
+  if (have < LEVEL_64 && level == LEVEL_64) load_tail<UNITS>(v, a, at);
 }
 
 // The two values of unit j.
@@ -100,15 +115,17 @@ template <int MODE, bool ENCODED, int UNITS, class Vector>
 __device__ inline double add_group(const ht_store_view &a, int64_t unit, int lane, const uint8_t *levels, int uniform, const Vector &p,
                                    double sum, units_read *read) {
   loaded v;
-  if (MODE != BY_GROUP && !ENCODED) load<UNITS>(v, a, unit, lane, MODE);
+  if (MODE != BY_GROUP) load<UNITS>(v, a, unit, lane, MODE); // does not wait for the group's description
   ht_group_info info = info_of(a, unit);
   int level = MODE;
-  if (MODE == BY_GROUP) level = levels ? asked_of(info, levels, a.blocks) : uniform;
-  if (MODE == BY_GROUP || ENCODED) {
-    level = level_of(info, level);
+  if (MODE == BY_GROUP) {
+    level = level_of(info, levels ? asked_of(info, levels, a.blocks) : uniform);
     load<UNITS>(v, a, unit, lane, level);
+    if (read) read->count(level, UNITS);
+  } else if (ENCODED && encoding_of(info) != HT_GROUP_FIXED) {
+    level = max(MODE, encoding_of(info) == HT_GROUP_RAW ? (int)LEVEL_64 : (int)LEVEL_32);
+    load<UNITS>(v, a, unit, lane, level, MODE);
   }
-  if (MODE == BY_GROUP && read) read->count(level, UNITS);
   double x[2 * UNITS];
 #pragma unroll
   for (int j = 0; j < UNITS; j++) {

@@ -3,12 +3,12 @@
 
 /* A patch a multiprocessor, as far as its rows are few enough for the persistent engine; else the streaming one. */
 void ht_cuda_store_plan(ht_context *ctx, int64_t n, int64_t nnz, int64_t longest_row, ht_store_engine asked, ht_store_plan *plan) {
-  static const int64_t ROWS_MOST = 8192, ROWS_OF_CHOICE = 4096, PATCHES_MOST = 160; /* that the engine's sums have room for */
+  static const int64_t ROWS_MOST = 4096, PATCHES_MOST = 160; /* that the engine's sums have room for */
   const ht_cuda *cuda = ht_cuda_of(ctx);
   int64_t patches = cuda->sms < PATCHES_MOST ? cuda->sms : PATCHES_MOST, rows = (n + patches - 1) / patches;
   rows = (rows + HT_COLUMN_BLOCK - 1) / HT_COLUMN_BLOCK * HT_COLUMN_BLOCK;
   int fits = rows <= ROWS_MOST && longest_row <= 4096 && nnz < INT32_MAX;
-  int persistent = fits && (asked == HT_STORE_ENGINE_PERSISTENT || (asked == HT_STORE_ENGINE_AUTO && rows <= ROWS_OF_CHOICE));
+  int persistent = fits && (asked == HT_STORE_ENGINE_PERSISTENT || asked == HT_STORE_ENGINE_AUTO);
   *plan = persistent ? (ht_store_plan){HT_STORE_ENGINE_PERSISTENT, rows} : (ht_store_plan){HT_STORE_ENGINE_STREAMING, 0};
 }
 

@@ -3,7 +3,12 @@
 #include <string.h>
 #include "backend/cuda/store.h"
 
-enum { LEAST_WARPS = 8, WINDOW = 1024, LANE_GROUPS = 32, SORTED_LENGTHS = 4096 };
+enum {
+  THREADS_MOST = 640,
+  /* of a block of the persistent engine with one row a thread */ WINDOW = 1024,
+  LANE_GROUPS = 32,
+  SORTED_LENGTHS = 4096
+};
 static const double WASTE = 1.1; /* padding that is worth sorting for */
 
 static int64_t length_of(const ht_csr_view *a, int32_t row) { return row < 0 ? 0 : a->row_start[row + 1] - a->row_start[row]; }
@@ -69,11 +74,14 @@ static ht_status make_order(ht_store *store, const ht_csr_view *a, const int32_t
 
 /* ---- slices ---- */
 
-/* Lanes a row: several where a patch would not give the persistent engine LEAST_WARPS warps to hide latencies with. */
-static int least_lanes_log2(const ht_store *store) {
+/* Lanes a row, so that the persistent engine's threads all have work, as far as a row has entries for them: latencies are what its time is
+ * made of. */
+static int least_lanes_log2(const ht_store *store, const ht_csr_view *a) {
   int lanes_log2 = 0;
-  int64_t rows = store->plan.patch_rows;
-  while (rows && lanes_log2 < HT_LANES_LOG2_MOST && rows << lanes_log2 < HT_WARP * LEAST_WARPS) lanes_log2++;
+  if (!store->plan.patch_rows) return 0;
+  double pairs = (double)a->nnz / (double)a->n / 2;
+  while (lanes_log2 < HT_LANES_LOG2_MOST && store->plan.patch_rows << (lanes_log2 + 1) <= THREADS_MOST && (2 << lanes_log2) <= pairs)
+    lanes_log2++;
   return lanes_log2;
 }
 
@@ -91,7 +99,7 @@ static int slice_lanes_log2(const ht_store *store, const ht_csr_view *a, int64_t
 
 static ht_status make_slices(ht_store *store, const ht_csr_view *a) {
   ht_store_view *v = &store->view;
-  int least = least_lanes_log2(store);
+  int least = least_lanes_log2(store, a);
   int64_t count = 0;
   for (int64_t i = 0; i < v->padded; i += HT_WARP >> slice_lanes_log2(store, a, i, least)) count++;
   HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, count + 1, sizeof *store->slice, &store->slice));
