@@ -114,14 +114,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
   }
 }
 
-// The step that the last iteration put off, where a run ended before it was made up for.
+// x with the step that the last iteration put off; `to` may be x itself.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    ht_cg_settle(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v) {
-  if (!v.scalars->owed) return;
+    ht_cg_settle(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, double *to) {
   double alpha = v.scalars->owed_alpha, beta = v.scalars->owed_beta;
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x) {
     double m = v.inverse_diagonal ? (double)v.inverse_diagonal[i] : scale_squared(a.exponent[i]);
-    v.x[i] = fma(alpha, (v.p[i] - m * v.r[i]) / beta, v.x[i]);
+    to[i] = fma(alpha, (v.p[i] - m * v.r[i]) / beta, v.x[i]);
   }
 }
 
@@ -162,7 +161,7 @@ __device__ inline void conclude(const ht_store_view &a, const ht_cuda_cg_vectors
   s.owed_alpha = s.alpha;
   s.owed_beta = s.beta;
   int event = step(s, sum);
-  s.later = !s.owed && event == CONTINUE && s.beta >= LEAST_BETA;
+  s.later = !s.owed && (event == CONTINUE || event == PAUSE) && s.beta >= LEAST_BETA; // a pause changes no bit
   record(v, s);
   for (int k = 0; k < 3; k++) s.level_groups[k] += total[S_LEVEL_16 + k];
   if (looked && s.decide_rule == DECIDE_BUDGET) {
@@ -239,19 +238,20 @@ __device__ __noinline__ double2 measure_some(const ht_store_view &a, const ht_cu
 
 namespace {
 
-// s = A p and the sums that need it. Warps take slices in turn, so that all work within a small part of the matrix at a time, whose part of
-// p stays in cache.
+// s = A p and the sums that need it. A block has one run of slices, its warps take them in turn: what a slice reads of p, the next ones
+// find in L1.
 template <int MODE> __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, int update_blocks) {
   __shared__ double shared[WARPS];
   __shared__ bool last;
   int lane = threadIdx.x & 31, uniform = MODE == BY_GROUP ? v.scalars->uniform : MODE;
   const uint8_t *levels = MODE == BY_GROUP && uniform < 0 ? v.block_level : nullptr;
   product_sums sums = {};
-  int64_t step = (int64_t)gridDim.x * WARPS, slice = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+  int64_t share = (a.slices + gridDim.x - 1) / gridDim.x, begin = blockIdx.x * share, end = min(begin + share, a.slices),
+          slice = begin + threadIdx.x / 32;
   ht_slice_info next = a.slice[min(slice, a.slices)];
-  for (; slice < a.slices; slice += step) {
+  for (; slice < end; slice += WARPS) {
     ht_slice_info s = next;
-    next = a.slice[min(slice + step, a.slices)];
+    next = a.slice[min(slice + WARPS, a.slices)];
     double sum = multiply_slice<MODE>(a, s, lane, levels, uniform, global_vector{v.p}, MODE == BY_GROUP ? &sums.read : nullptr);
     finish_slice(v, s, lane, load_row(a, v, s.row + (lane >> s.lanes_log2), levels, uniform), sum, sums);
   }

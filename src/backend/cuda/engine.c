@@ -15,7 +15,7 @@ enum {
   STREAMING_SHARED = 8 * 3 * 2560,
   STATIC_SHARED = 4096,
   NARROW_WARPS = 20,
-  WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
+  WIDE_WARPS = 32 /* of a block with one row a thread, and with several: these need more registers */
 };
 
 struct ht_engine {
@@ -49,6 +49,7 @@ static ht_status allocate_vectors(ht_engine *e, int jacobi) {
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->blocks * 8, &e->v.block_max));
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, sizeof *e->v.scalars, &e->v.scalars));
   HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, sizeof *e->v.told, &e->v.told));
+  *e->v.told = (ht_cuda_cg_scalars){.iteration = 0};
   HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, 3 * HT_CUDA_TOLD * 8, &e->v.told_records));
   HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, sizeof *e->staged, &e->staged));
   if (jacobi) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->padded * 4, &e->v.inverse_diagonal));
@@ -113,8 +114,8 @@ static ht_status make_streaming(ht_engine *e) {
 
 /* By level and by log2 of the rows a thread. */
 #define ROWS(bits)                                                                                                                         \
-  { HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits, HT_KERNEL_cg_persistent_8_##bits }
-static const ht_kernel persistent_kernels[HT_LEVELS][4] = {ROWS(16), ROWS(32), ROWS(64)};
+  { HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits }
+static const ht_kernel persistent_kernels[HT_LEVELS][3] = {ROWS(16), ROWS(32), ROWS(64)};
 #undef ROWS
 
 static ht_kernel persistent_kernel(const ht_engine *e, int level) {
@@ -194,9 +195,34 @@ static void move(ht_engine *e, ht_kernel kernel, int sign, const double *from, d
   ht_cuda_launch(e->cuda, kernel, ht_cuda_over(a->padded), HT_ARGS(a, &sign, &from, &to));
 }
 
-void ht_cuda_engine_set_iterate(ht_engine *e, const double *x) { move(e, HT_KERNEL_store_gather, 1, x, e->v.x); }
-void ht_cuda_engine_get_iterate(ht_engine *e, double *x) { move(e, HT_KERNEL_store_scatter, -1, e->v.x, x); }
-void ht_cuda_engine_set_residual(ht_engine *e, const double *r) { move(e, HT_KERNEL_store_gather, -1, r, e->v.r); }
+/* The streaming engine makes every second step of x with the next one: x with what is owed to it, into `to`. */
+static void settle(ht_engine *e, double *to) {
+  ht_store_view *a = &e->store->view;
+  ht_cuda_launch(e->cuda, HT_KERNEL_cg_settle, ht_cuda_over(a->padded), HT_ARGS(a, &e->v, &to));
+}
+
+/* Before r or p change for another reason than an iteration. */
+static void settle_in_place(ht_engine *e) {
+  if (e->v.told->owed) settle(e, e->v.x);
+  e->v.told->owed = e->v.told->later = 0;
+}
+
+void ht_cuda_engine_set_iterate(ht_engine *e, const double *x) {
+  e->v.told->owed = e->v.told->later = 0;
+  move(e, HT_KERNEL_store_gather, 1, x, e->v.x);
+}
+
+void ht_cuda_engine_get_iterate(ht_engine *e, double *x) {
+  const double *from = e->v.told->owed ? e->store->x : e->v.x;
+  if (e->v.told->owed) settle(e, e->store->x);
+  move(e, HT_KERNEL_store_scatter, -1, from, x);
+}
+
+void ht_cuda_engine_set_residual(ht_engine *e, const double *r) {
+  settle_in_place(e);
+  move(e, HT_KERNEL_store_gather, -1, r, e->v.r);
+}
+
 void ht_cuda_engine_get_residual(ht_engine *e, double *r) { move(e, HT_KERNEL_store_scatter, 1, e->v.r, r); }
 
 double ht_cuda_engine_direction_square(ht_engine *e) { return ht_cuda_dot(e->ctx, e->store->view.padded, e->v.p, e->v.p); }
@@ -242,6 +268,10 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
                                     .eta = s->eta,
                                     .target = s->target,
                                     .uniform = s->decide_rule != HT_DECIDE_HOST && s->decide_at < INT64_MAX ? MIXED : e->uniform,
+                                    .owed = e->v.told->owed,
+                                    .later = e->v.told->later,
+                                    .owed_alpha = e->v.told->owed_alpha,
+                                    .owed_beta = e->v.told->owed_beta,
                                     .calibration_16 = widest,
                                     .calibration_32 = widest};
 }
@@ -267,9 +297,7 @@ static ht_status run_streaming(ht_engine *e) {
     if (result == CUDA_SUCCESS && k > 0) result = driver->cuEventSynchronize(e->passed[~k & 1]);
   }
   ht_cuda_leave(e->cuda, entered);
-  HT_TRY(e->ctx, ht_cuda_check(e->cuda, result, "replaying the iterations"));
-  ht_store_view *a = &e->store->view;
-  return ht_cuda_launch(e->cuda, HT_KERNEL_cg_settle, ht_cuda_over(a->padded), HT_ARGS(a, &e->v));
+  return ht_cuda_check(e->cuda, result, "replaying the iterations");
 }
 
 static ht_status run_persistent(ht_engine *e) {
@@ -338,6 +366,7 @@ ht_cg_event ht_cuda_engine_run(ht_engine *e, ht_cg_state *s) {
   int persistent = e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT;
   int64_t first = s->fresh ? s->iteration : s->iteration + 1;
   if (s->fresh) { /* the first step multiplies both by zero */
+    settle_in_place(e);
     ht_cuda_fill(e->cuda, e->store->view.padded * 8, 0, e->v.p);
     ht_cuda_fill(e->cuda, e->store->view.padded * 8, 0, e->v.s);
   }

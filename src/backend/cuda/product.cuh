@@ -112,17 +112,12 @@ struct global_vector {
 
 // One group. MODE is the level it is read at, or BY_GROUP; ENCODED: it may be other than FIXED.
 template <int MODE, bool ENCODED, int UNITS, class Vector>
-__device__ inline double add_group(const ht_store_view &a, int64_t unit, int lane, const uint8_t *levels, int uniform, const Vector &p,
+__device__ inline double add_group(const ht_store_view &a, int64_t unit, int lane, ht_group_info info, int level, const Vector &p,
                                    double sum, units_read *read) {
   loaded v;
-  if (MODE != BY_GROUP) load<UNITS>(v, a, unit, lane, MODE); // does not wait for the group's description
-  ht_group_info info = info_of(a, unit);
-  int level = MODE;
-  if (MODE == BY_GROUP) {
-    level = level_of(info, levels ? asked_of(info, levels, a.blocks) : uniform);
-    load<UNITS>(v, a, unit, lane, level);
-    if (read) read->count(level, UNITS);
-  } else if (ENCODED && encoding_of(info) != HT_GROUP_FIXED) {
+  load<UNITS>(v, a, unit, lane, level); // MODE's level does not wait for the group's description
+  if (MODE == BY_GROUP && read) read->count(level, UNITS);
+  if (MODE != BY_GROUP && ENCODED && encoding_of(info) != HT_GROUP_FIXED) {
     level = max(MODE, encoding_of(info) == HT_GROUP_RAW ? (int)LEVEL_64 : (int)LEVEL_32);
     load<UNITS>(v, a, unit, lane, level, MODE);
   }
@@ -143,14 +138,32 @@ __device__ inline double add_group(const ht_store_view &a, int64_t unit, int lan
   return fma(ENCODED ? scale_of(info, level) : fixed_scale(info, level), part, sum);
 }
 
+template <int MODE>
+__device__ inline int group_level(const ht_store_view &a, const ht_group_info &info, const uint8_t *levels, int uniform) {
+  return MODE == BY_GROUP ? level_of(info, levels ? asked_of(info, levels, a.blocks) : uniform) : MODE;
+}
+
+// By group, a group's description is had one group ahead, because its loads wait for it.
 template <int MODE, bool ENCODED, class Vector>
 __device__ inline double add_units(const ht_store_view &a, int64_t begin, int64_t end, int lane, const uint8_t *levels, int uniform,
                                    const Vector &p, units_read *read) {
+  constexpr bool AHEAD = MODE == BY_GROUP;
   double sum = 0;
   int64_t unit = begin;
+  ht_group_info info = {};
+  int level = MODE;
+  if (AHEAD && begin < end) {
+    info = info_of(a, begin);
+    level = group_level<MODE>(a, info, levels, uniform);
+  }
 #pragma unroll 2
-  for (; unit + 2 <= end; unit += 2) sum = add_group<MODE, ENCODED, 2>(a, unit, lane, levels, uniform, p, sum, read);
-  if (unit < end) sum = add_group<MODE, ENCODED, 1>(a, unit, lane, levels, uniform, p, sum, read);
+  for (; unit + 2 <= end; unit += 2) {
+    ht_group_info next = AHEAD ? info_of(a, min(unit + 2, end - 1)) : info_of(a, unit);
+    int next_level = group_level<MODE>(a, next, levels, uniform);
+    sum = add_group<MODE, ENCODED, 2>(a, unit, lane, AHEAD ? info : next, level, p, sum, read);
+    if (AHEAD) info = next, level = next_level;
+  }
+  if (unit < end) sum = add_group<MODE, ENCODED, 1>(a, unit, lane, AHEAD ? info : info_of(a, unit), level, p, sum, read);
   return sum;
 }
 
