@@ -26,6 +26,7 @@ struct ht_policy {
 /* What auto chooses from, all measured when the matrix is prepared; the shares go to the report too. */
 typedef struct ht_policy_facts {
   int levels;            /* the operator has levels */
+  int device;            /* its products and engines are a device's own */
   double bytes_streamed; /* matrix at FP64 and vectors, an iteration */
   double cache_bytes;
   double nonzeros_per_row;

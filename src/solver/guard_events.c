@@ -148,10 +148,11 @@ void ht_guard_ritz_extremes(const ht_guard *g, double *smallest, double *largest
 static ht_status check_level(ht_guard *g) {
   static const double SAFE = 4; /* the 2-norm of random errors is about twice their largest column norm */
   double smallest, largest, norm, change;
-  if (!g->policy.fallback || g->segment_end >= 0) return HT_OK;
+  if (!(g->policy.error_start > 0) || g->segment_end >= 0) return HT_OK;
   ht_guard_ritz_extremes(g, &smallest, &largest);
   if (!(smallest < SAFE * g->policy.error_start)) return HT_OK;
   ht_guard_give_up_level(g);
+  g->policy.error_start = 0;
   HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
   ht_guard_replace(g, norm, change);
   return HT_OK;

@@ -268,7 +268,8 @@ static ht_policy_facts gather_facts(const ht_solver *s) {
       .levels = sees_blocks(s), .share_exact_16 = NAN, .share_exact_32 = NAN, .cache_bytes = (double)s->op->backend->cache_bytes()};
   f.bytes_streamed = (double)s->op->bytes + s->loop->vector_bytes;
   f.nonzeros_per_row = (double)s->op->nnz / (double)s->n;
-  if (s->op->store) gather_store_facts(s, &f);
+  f.device = s->op->store != NULL;
+  if (f.device) gather_store_facts(s, &f);
   if (!a || !s->op->nnz) return f;
   double exact_16 = 0, exact_32 = 0;
   for (int64_t t = 0; t < a->tiles; t++) {

@@ -11,7 +11,7 @@
 
 namespace ht {
 
-enum { MOST_THREADS = 1024, MOST_BLOCKS = 160, SUMS_PADDED = 8 };
+enum { MOST_THREADS = 640, MOST_BLOCKS = 160, SUMS_PADDED = 8 };
 
 // How the block's shared memory is used.
 template <int LEVEL> struct cache {
@@ -277,8 +277,8 @@ __device__ inline void begin_row(row_state &q, const row_rest &rest, const ht_cu
 }
 
 template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors &v, int kept, int plain) {
-  constexpr bool KEEP = ROWS <= 2;        // all of a row in registers
-  constexpr int HELD = ROWS == 1 ? 2 : 1; // halo entries a thread asks for before it knows alpha and beta
+  constexpr bool KEEP = ROWS <= 4;        // all of a row in registers
+  constexpr int HELD = ROWS <= 4 ? 2 : 1; // halo entries a thread asks for before it knows alpha and beta
   extern __shared__ __align__(16) uint8_t memory[];
   __shared__ block_state shared;
   int lane = threadIdx.x & 31, warp = threadIdx.x / 32, warps = blockDim.x / 32;
@@ -410,7 +410,7 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
 } // namespace ht
 
 #define HT_PERSISTENT(rows, bits, level)                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(rows == 1 ? 640 : 1024, 1) ht_cg_persistent_##rows##_##bits(                                \
+  extern "C" __global__ void __launch_bounds__(rows == 1 ? 640 : 512, 1) ht_cg_persistent_##rows##_##bits(                                 \
       const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int kept, int plain) {                        \
     ht::run_persistent<rows, level>(a, v, kept, plain);                                                                                    \
   }

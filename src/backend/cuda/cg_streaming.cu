@@ -8,7 +8,7 @@ using namespace ht;
 
 namespace {
 
-enum { THREADS = 256, WARPS = THREADS / 32, SAMPLE = 32 };
+enum { THREADS = 256, WARPS = THREADS / 32, SAMPLE = 32, RUN = 64 };
 constexpr double LEAST_BETA = 0.01; // of a step that is put off
 // What each block leaves in `sums`, an array of `stride` entries each.
 enum {
@@ -246,14 +246,18 @@ template <int MODE> __device__ inline void multiply(const ht_store_view &a, cons
   int lane = threadIdx.x & 31, uniform = MODE == BY_GROUP ? v.scalars->uniform : MODE;
   const uint8_t *levels = MODE == BY_GROUP && uniform < 0 ? v.block_level : nullptr;
   product_sums sums = {};
-  int64_t share = (a.slices + gridDim.x - 1) / gridDim.x, begin = blockIdx.x * share, end = min(begin + share, a.slices),
-          slice = begin + threadIdx.x / 32;
-  ht_slice_info next = a.slice[min(slice, a.slices)];
-  for (; slice < end; slice += WARPS) {
-    ht_slice_info s = next;
-    next = a.slice[min(slice + WARPS, a.slices)];
-    double sum = multiply_slice<MODE>(a, s, lane, levels, uniform, global_vector{v.p}, MODE == BY_GROUP ? &sums.read : nullptr);
-    finish_slice(v, s, lane, load_row(a, v, s.row + (lane >> s.lanes_log2), levels, uniform), sum, sums);
+  int64_t parts = max((int64_t)1, a.slices / ((int64_t)gridDim.x * RUN));
+  for (int64_t part = 0; part < parts; part++) {
+    int64_t first = a.slices * part / parts, count = a.slices * (part + 1) / parts - first, begin = first + count * blockIdx.x / gridDim.x,
+            end = first + count * (blockIdx.x + 1) / gridDim.x;
+    int64_t slice = begin + threadIdx.x / 32;
+    ht_slice_info next = a.slice[min(slice, a.slices)];
+    for (; slice < end; slice += WARPS) {
+      ht_slice_info s = next;
+      next = a.slice[min(slice + WARPS, a.slices)];
+      double sum = multiply_slice<MODE>(a, s, lane, levels, uniform, global_vector{v.p}, MODE == BY_GROUP ? &sums.read : nullptr);
+      finish_slice(v, s, lane, load_row(a, v, s.row + (lane >> s.lanes_log2), levels, uniform), sum, sums);
+    }
   }
   if (MODE == BY_GROUP && v.scalars->iteration >= v.scalars->decide_at && v.scalars->decide_rule == DECIDE_BUDGET) {
     double2 errors = measure_some(a, v);

@@ -15,7 +15,7 @@ enum {
   STREAMING_SHARED = 8 * 3 * 2560,
   STATIC_SHARED = 4096,
   NARROW_WARPS = 20,
-  WIDE_WARPS = 32 /* of a block with one row a thread, and with several: these need more registers */
+  WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
 };
 
 struct ht_engine {
@@ -114,8 +114,8 @@ static ht_status make_streaming(ht_engine *e) {
 
 /* By level and by log2 of the rows a thread. */
 #define ROWS(bits)                                                                                                                         \
-  { HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits }
-static const ht_kernel persistent_kernels[HT_LEVELS][3] = {ROWS(16), ROWS(32), ROWS(64)};
+  { HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits, HT_KERNEL_cg_persistent_8_##bits }
+static const ht_kernel persistent_kernels[HT_LEVELS][4] = {ROWS(16), ROWS(32), ROWS(64)};
 #undef ROWS
 
 static ht_kernel persistent_kernel(const ht_engine *e, int level) {

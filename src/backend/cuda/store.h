@@ -4,7 +4,7 @@
 #include "backend/cuda/cuda.h"
 #include "backend/cuda/view.h"
 
-enum { HT_PATCH_SLICES_MOST = 128 }; /* 32 warps of the persistent engine take 4 each */
+enum { HT_PATCH_SLICES_MOST = 128 }; /* 16 warps of the persistent engine take 8 each */
 
 struct ht_store {
   ht_context *ctx;
