@@ -247,6 +247,9 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
   double widest =
       (double)((int64_t)1 << (e->store->exponent_most > 0 ? (e->store->exponent_most < 30 ? 2 * e->store->exponent_most : 60) : 0));
   int64_t first = s->fresh ? s->iteration : s->iteration + 1;
+  /* A run that goes on after a pause looks when it would have looked without one: pauses depend on the clock, and change no bit. */
+  const ht_cuda_cg_scalars *told = e->v.told;
+  int goes_on = !s->fresh && s->decide_rule != HT_DECIDE_HOST && told->decide_rule == s->decide_rule && told->iteration + 1 == first;
   *e->staged = (ht_cuda_cg_scalars){.iteration = first,
                                     .first = first,
                                     .norm_r = s->norm_r,
@@ -258,7 +261,7 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
                                     .replace_below = s->replace_below,
                                     .grow_above = s->grow_above,
                                     .iteration_end = s->iteration_end,
-                                    .decide_at = s->decide_at,
+                                    .decide_at = goes_on ? told->decide_at : s->decide_at,
                                     .pause_at = s->pause_at,
                                     .capacity = e->capacity,
                                     .decide_rule = s->decide_rule,
@@ -268,12 +271,12 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
                                     .eta = s->eta,
                                     .target = s->target,
                                     .uniform = s->decide_rule != HT_DECIDE_HOST && s->decide_at < INT64_MAX ? MIXED : e->uniform,
-                                    .owed = e->v.told->owed,
-                                    .later = e->v.told->later,
-                                    .owed_alpha = e->v.told->owed_alpha,
-                                    .owed_beta = e->v.told->owed_beta,
-                                    .calibration_16 = widest,
-                                    .calibration_32 = widest};
+                                    .owed = told->owed,
+                                    .later = told->later,
+                                    .owed_alpha = told->owed_alpha,
+                                    .owed_beta = told->owed_beta,
+                                    .calibration_16 = goes_on ? told->calibration_16 : widest,
+                                    .calibration_32 = goes_on ? told->calibration_32 : widest};
 }
 
 /* All groups at one level, unless the policy or the groups' exactness tell them apart. */

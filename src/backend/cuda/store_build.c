@@ -1,5 +1,5 @@
-/* Values into the store: the CSR travels by blocks of rows, so that the device never holds much of it. SPDX-License-Identifier:
- * BSD-3-Clause */
+/* Values into the store: the CSR travels by blocks of rows, so that the device never holds much of it.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
