@@ -25,6 +25,7 @@ struct ht_operator {
   const char *ordering;                   /* "natural", "rcm"; NULL means natural */
   double time_ordering_s;
   const ht_split_view *split; /* for the fused engine, or NULL */
+  int unknowns_per_node;      /* with a store: unknowns that share their neighbours, 1 where that is not so */
   ht_store *store;            /* for the backend's own engine, or NULL: its order of the unknowns is its own, so `order` is NULL */
   const ht_csr_view *csr;     /* A as it was given, in the backend's memory, or NULL */
 };

@@ -95,9 +95,18 @@ static ht_status create_store(store_operator *op, const ht_operator_options *opt
   return status;
 }
 
+static ht_status count_unknowns(store_operator *op, const ht_csr_view *a) {
+  ht_node_graph graph;
+  HT_TRY(op->base.ctx, ht_node_graph_create(op->base.ctx, a, &graph));
+  op->base.unknowns_per_node = graph.block;
+  ht_node_graph_release(op->base.ctx, &graph);
+  return HT_OK;
+}
+
 static ht_status build(store_operator *op, const ht_operator_options *options, int engine, const ht_matrix *matrix) {
   ht_context *ctx = op->base.ctx;
   const ht_csr_view a = ht_matrix_view(matrix);
+  HT_TRY(ctx, count_unknowns(op, &a));
   HT_TRY(ctx, create_store(op, options, engine, &a));
   op->base.backend->store_info(op->base.store, &op->info);
   op->base.blocks = op->info.blocks;

@@ -73,13 +73,13 @@ static ht_policy choose_exact(char *why) {
 }
 
 /* A device with engines of its own gains by whole products at a lower level alone: reading each group at a level of its own costs it more
- * than the bytes save. Where a level proves too low the next one follows. */
+ * than the bytes save. 16 bits cost elasticity half as many iterations again there. Where a level proves too low the next one follows. */
 static ht_policy choose_on_device(const ht_policy_facts *f, char *why) {
-  int level = f->nonzeros_per_row < LONG_ROWS || !(f->error_16 > 0) ? HT_LEVEL_32 : HT_LEVEL_16;
+  int level = f->nonzeros_per_row < LONG_ROWS || f->unknowns_per_node > 1 || !(f->error_16 > 0) ? HT_LEVEL_32 : HT_LEVEL_16;
   ht_policy p = fixed("auto", level);
   if (level == HT_LEVEL_16) p.error_start = f->error_16;
-  snprintf(why, 256, "fixed:%s with exact residual replacement: %.1f nonzeros a row, more bytes than stay on the chip",
-           level == HT_LEVEL_16 ? "bf16" : "f32", f->nonzeros_per_row);
+  snprintf(why, 256, "fixed:%s with exact residual replacement: %.1f nonzeros a row, %d unknowns a node, more bytes than stay on the chip",
+           level == HT_LEVEL_16 ? "bf16" : "f32", f->nonzeros_per_row, f->unknowns_per_node);
   return p;
 }
 

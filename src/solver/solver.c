@@ -256,7 +256,7 @@ static void gather_store_facts(const ht_solver *s, ht_policy_facts *f) {
   ht_store_info info;
   s->op->backend->store_info(s->op->store, &info);
   f->bytes_streamed = info.bytes_level[HT_LEVEL_64] + s->loop->vector_bytes;
-  f->unknowns_per_node = 1;
+  f->unknowns_per_node = s->op->unknowns_per_node;
   f->error_16 = info.error_16;
   f->share_exact_16 = info.share_exact_16;
   f->share_exact_32 = info.share_exact_32;

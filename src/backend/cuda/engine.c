@@ -356,7 +356,12 @@ static void add_bytes(const ht_engine *e, ht_cg_state *s, int64_t iterations) {
   const ht_store_view *a = &e->store->view;
   const ht_cuda_cg_scalars *told = e->v.told;
   double groups = told->level_groups[0] + told->level_groups[1] + told->level_groups[2];
-  if (!(groups > 0)) { /* the persistent engine has one level */
+  if (!(groups > 0) && e->highest == HT_LEVEL_64 && !e->store->exact_groups) { /* all of it, whatever is exact */
+    s->bytes_level[HT_LEVEL_64] +=
+        (double)iterations * ((double)a->units * (width[HT_LEVEL_64] + HT_WARP * 4 + 8) + (double)a->padded * 8 + (double)a->slices * 16);
+    return;
+  }
+  if (!(groups > 0)) { /* one level for all */
     s->bytes_level[e->highest] += (double)iterations * e->store->info.bytes_level[e->highest];
     return;
   }

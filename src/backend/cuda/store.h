@@ -12,7 +12,7 @@ struct ht_store {
   ht_store_view view; /* the device's pointers */
   ht_store_plan plan;
   int exactness_flags;
-  int exact_groups; /* some groups are read with fewer bytes than asked for */
+  int exact_groups; /* groups that are exact at a lower level are read at it when all bits are asked for */
   /* what the host keeps, for new values */
   int32_t *order, *position; /* as in the view */
   int sorted;                /* the order is the natural one, so that columns ascend in it */

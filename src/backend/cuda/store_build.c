@@ -6,8 +6,9 @@
 #include "backend/cuda/store.h"
 
 enum { SLICES_A_BLOCK = 8, COUNTS = 8, LONG_ROW = 256 };
-static const int64_t WHOLE = 1 << 23;   /* nonzeros that travel in one block */
-static const double BLOCK_SHARE = 0.04; /* of the matrix that a block holds, if it is larger */
+static const int64_t WHOLE = 1 << 23;    /* nonzeros that travel in one block */
+static const double LEAST_SAVING = 0.85; /* what exact groups must bring a product's values down to, to be told apart */
+static const double BLOCK_SHARE = 0.04;  /* of the matrix that a block holds, if it is larger */
 
 /* Rows of some slices, packed in solver order: on the host, and their place on the device. */
 typedef struct packet {
@@ -262,7 +263,8 @@ static ht_status tell(ht_store *store, const ht_csr_view *a) {
   info->blocks = v->blocks;
   info->share_exact_16 = (double)counts[0] / (double)a->nnz;
   info->share_exact_32 = (double)counts[1] / (double)a->nnz;
-  store->exact_groups = store->exactness_flags && counts[1] > 0;
+  /* Groups that are read narrower cost a look at each before its loads: that pays where many are, and where bytes come from far away. */
+  store->exact_groups = (double)counts[2 + HT_LEVEL_64] < LEAST_SAVING * 4 * (double)v->units && v->units * (int64_t)(HT_WARP * 20 + 8) > store->cuda->l2_bytes;
   double rest = (double)v->units * (HT_WARP * 4 + 8) + (double)v->slices * 16, rows = (double)v->padded;
   const double diagonal[HT_LEVELS] = {4, 4, 8};
   for (int level = 0; level < HT_LEVELS; level++)
