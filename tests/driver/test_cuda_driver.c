@@ -166,8 +166,8 @@ static int is_told(run *r, const char *words) {
 static void failures_are_told_once(void **state) {
   (void)state;
   in_child("lost", is_told, "the device fell over");
-  in_child("refused", is_told, "launching ht_vector_dot (1 blocks of 256 threads, 0 bytes shared)");
-  in_child("foreign", is_told, "launching ht_vector_dot");
+  in_child("refused", is_told, "launching ht_vector_reduce (1 blocks of 256 threads, 0 bytes shared)");
+  in_child("foreign", is_told, "launching ht_vector_reduce");
 }
 
 static int survives_without_memory(run *r, const char *name) {

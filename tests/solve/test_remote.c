@@ -320,7 +320,7 @@ static void a_lost_device(void **state) {
     ht_solver *solver = solver_on(*state, a, "remote", settings);
     OK(ht_solver_prepare(solver));
     remote.runs = 0;
-    remote.fail_after = 2;
+    remote.fail_after = 1;
     assert_int_equal(ht_solver_solve(solver, 1, b, x, NULL), HT_INTERNAL);
     assert_non_null(strstr(ht_context_error(*state), "lost"));
     for (int64_t i = 0; i < n; i++) assert_true(x[i] == 0);
