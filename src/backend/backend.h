@@ -197,7 +197,7 @@ typedef struct ht_store_info {
   int64_t bytes;                         /* stored in all */
   double bytes_level[HT_LEVELS];         /* that a product reads with every block at this level */
   double share_exact_16, share_exact_32; /* of the nonzeros */
-  float error_16;                        /* largest column error of the 16-bit level, against the scaled matrix */
+  float error_16, error_32;              /* largest column errors of the lower levels, against the scaled matrix */
   const char *engine;                    /* "persistent", "streaming" */
   double time_pattern_s, time_build_s;   /* analysis on the host; transfer and kernels */
 } ht_store_info;

@@ -22,7 +22,7 @@ struct ht_operator {
   int64_t blocks;                         /* column blocks, 0 when there are no levels */
   const float *column_error[HT_LEVEL_64]; /* as in ht_split_view; in the caller's scale (multiply by |p|, get |A p| error) */
   const int32_t *order;                   /* solver order to caller's: order[new] = old, or NULL when natural */
-  const char *ordering;                   /* "natural", "rcm"; NULL means natural */
+  const char *ordering;                   /* "natural", "rcm", "patches"; NULL means natural */
   double time_ordering_s;
   const ht_split_view *split; /* for the fused engine, or NULL */
   int unknowns_per_node;      /* with a store: unknowns that share their neighbours, 1 where that is not so */

@@ -23,16 +23,17 @@ static ht_status apply(ht_operator *self, const uint8_t *block_level, const doub
 }
 
 /* The largest column error of the whole, in the caller's scale, stands for each block: the store's order of the unknowns is its own, so
- * that no block's own scale is known here. 32 bits hold 16 more than 16 do. */
+ * that no block's own scale is known here. */
 static void spread_errors(store_operator *op, const ht_matrix *matrix) {
   double largest = 0; /* diagonal entry: the largest scale, squared */
   for (int64_t i = 0; i < matrix->n; i++)
     for (int64_t k = matrix->row_start[i]; k < matrix->row_start[i + 1]; k++)
       if (matrix->columns[k] == i) largest = fmax(largest, matrix->values[k]);
-  double error = fmin(2 * largest * op->info.error_16, FLT_MAX); /* scales are powers of two: within a factor sqrt 2 */
+  /* scales are powers of two: within a factor sqrt 2 */
+  double error = fmin(2 * largest * op->info.error_16, FLT_MAX), error_32 = fmin(2 * largest * op->info.error_32, FLT_MAX);
   for (int64_t b = 0; b < op->base.blocks; b++) {
     op->error[HT_LEVEL_16][b] = (float)error;
-    op->error[HT_LEVEL_32][b] = (float)(error * 0x1p-16);
+    op->error[HT_LEVEL_32][b] = (float)error_32;
   }
 }
 

@@ -61,7 +61,7 @@ static void raise_floor(ht_guard *g) {
   ht_level lowest = ht_guard_lowest_level(g);
   g->floor = lowest < HT_LEVEL_64 ? lowest + 1 : HT_LEVEL_64;
   enforce_floor(g);
-  g->drop = g->policy.replaces ? ht_guard_first_drop(ht_guard_lowest_level(g)) : 0;
+  g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(ht_guard_lowest_level(g)) : 0;
 }
 
 /* The level failed: over to the policy's fallback where it has one, else one level up. */

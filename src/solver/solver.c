@@ -319,7 +319,9 @@ static ht_status make_all(ht_solver *s) {
 static ht_status make_somewhere(ht_solver *s) {
   if (!s->op) HT_TRY(s->ctx, ht_choose_backend(s->ctx, &s->options, s->matrix ? s->matrix->nnz : -1, &s->backend, s->why_backend));
   ht_status status = make_all(s);
-  int elsewhere = s->why_backend[0] && !ht_backend_is_host(s->ctx, s->backend) && (status == HT_NO_MEMORY || status == HT_UNSUPPORTED);
+  int on_gpu_only = s->options.solve.engine == HT_ENGINE_PERSISTENT || s->options.solve.engine == HT_ENGINE_STREAMING;
+  int elsewhere =
+      !on_gpu_only && s->why_backend[0] && !ht_backend_is_host(s->ctx, s->backend) && (status == HT_NO_MEMORY || status == HT_UNSUPPORTED);
   if (status == HT_OK || !elsewhere) return status;
   ht_log(s->ctx, HT_LOG_WARNING, "the %s backend cannot take the matrix, and the CPU is used: %s", s->backend->name,
          ht_context_error(s->ctx));

@@ -250,7 +250,10 @@ static void remote_store_info(const ht_store *store, ht_store_info *info) {
     info->share_exact_16 += tile->exact == HT_LEVEL_16 ? (double)tile->nonzeros / (double)store->op->nnz : 0;
     info->share_exact_32 += tile->exact <= HT_LEVEL_32 ? (double)tile->nonzeros / (double)store->op->nnz : 0;
   }
-  for (int64_t b = 0; b < a->blocks; b++) info->error_16 = fmaxf(info->error_16, a->column_error[HT_LEVEL_16][b]);
+  for (int64_t b = 0; b < a->blocks; b++) {
+    info->error_16 = fmaxf(info->error_16, a->column_error[HT_LEVEL_16][b]);
+    info->error_32 = fmaxf(info->error_32, a->column_error[HT_LEVEL_32][b]);
+  }
   info->engine = store->options.plan.engine == HT_STORE_ENGINE_STREAMING ? "streaming" : "persistent";
 }
 

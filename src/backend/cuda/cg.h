@@ -19,7 +19,6 @@ typedef struct ht_cuda_cg_scalars {
   int64_t decide_every;
   double theta, eta, target;
   double calibration_16, calibration_32; /* squared: measured error over the blocks' estimate */
-  double predicted_16, predicted_32;     /* squared, of the last look */
   int32_t owed, later;                   /* streaming: a step of x that is still to be made; whether this iteration's is put off */
   double owed_alpha, owed_beta;
   int32_t uniform;        /* level of all blocks; -1: as block_level says */
@@ -33,7 +32,7 @@ typedef struct ht_cuda_cg_vectors {
   uint8_t *block_level;          /* ht_level of each column block */
   double *block_norm2, *block_max;
   double *history, *alphas, *betas;
-  double *sums; /* HT_SUMS + 4 a block of the grid */
+  double *sums; /* partial sums: arrays of the streaming engine's stride, or two of the persistent engine's */
   ht_cuda_cg_scalars *scalars;
   ht_cuda_cg_scalars *told; /* pinned: what the host sees of an event */
   double *told_records;     /* pinned: HT_CUDA_TOLD of each of history, alphas and betas, from the run's first iteration on */

@@ -192,10 +192,6 @@ __device__ __noinline__ void finish(const ht_store_view &a, const ht_cuda_cg_vec
   if (v.scalars->event != CONTINUE) tell(v, *v.scalars);
 }
 
-} // namespace
-
-namespace {
-
 // What a lane needs of its row besides the product.
 struct row_data {
   double p, r, d;
@@ -233,10 +229,6 @@ __device__ __noinline__ double2 measure_some(const ht_store_view &a, const ht_cu
   }
   return errors;
 }
-
-} // namespace
-
-namespace {
 
 // s = A p and the sums that need it. A block has one run of slices, its warps take them in turn: what a slice reads of p, the next ones
 // find in L1.

@@ -12,7 +12,6 @@ enum {
   REPLAYED = 8,
   SUMS = 16,
   PERSISTENT_SUMS = 2 * 8 * 160,
-  STREAMING_SHARED = 8 * 3 * 2560,
   STATIC_SHARED = 4096,
   NARROW_WARPS = 20,
   WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
@@ -356,9 +355,9 @@ static void add_bytes(const ht_engine *e, ht_cg_state *s, int64_t iterations) {
   const ht_store_view *a = &e->store->view;
   const ht_cuda_cg_scalars *told = e->v.told;
   double groups = told->level_groups[0] + told->level_groups[1] + told->level_groups[2];
-  if (!(groups > 0) && e->highest == HT_LEVEL_64 && !e->store->exact_groups) { /* all of it, whatever is exact */
-    s->bytes_level[HT_LEVEL_64] +=
-        (double)iterations * ((double)a->units * (width[HT_LEVEL_64] + HT_WARP * 4 + 8) + (double)a->padded * 8 + (double)a->slices * 16);
+  if (!(groups > 0) && e->highest > HT_LEVEL_16 && !e->store->exact_groups) { /* all of it, whatever is exact */
+    double row = e->highest == HT_LEVEL_64 ? 8 : 4, units = (double)a->units * (width[e->highest] + HT_WARP * 4 + 8);
+    s->bytes_level[e->highest] += (double)iterations * (units + (double)a->padded * row + (double)a->slices * 16);
     return;
   }
   if (!(groups > 0)) { /* one level for all */

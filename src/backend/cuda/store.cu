@@ -245,7 +245,8 @@ __device__ inline bool finish_row(const ht_store_view &a, int64_t row, const dou
   a.diagonal[row] = narrow;
   a.diagonal_tail[row] = (int32_t)(__double_as_longlong(d) - __double_as_longlong((double)narrow));
   a.diagonal_16[row] = (float)(d + delta);
-  double e32 = l.error_32 + (d - (double)narrow) * (d - (double)narrow), e16 = l.error_16 + delta * delta;
+  double off_16 = (double)(float)(d + delta) - d, off_32 = d - (double)narrow;
+  double e32 = l.error_32 + off_32 * off_32, e16 = fmax(l.error_16 + off_16 * off_16, e32);
   atomicMax((int *)&a.error_16[row / 64], __float_as_int(__double2float_ru(sqrt(e16))));
   atomicMax((int *)&a.error_32[row / 64], __float_as_int(__double2float_ru(sqrt(e32))));
   return (double)narrow == d;

@@ -170,6 +170,10 @@ static ht_status scale(ht_store *store, const ht_csr_view *a) {
   store->exponent_most = -1000;
   for (int64_t i = 0; i < v->padded; i++)
     if (store->order[i] >= 0 && store->exponent[i] > store->exponent_most) store->exponent_most = store->exponent[i];
+  for (int64_t i = 0; i < v->padded; i++) /* kernels square scales in FP64 */
+    HT_CHECK(store->ctx, abs(store->exponent[i]) <= 510, HT_UNSUPPORTED,
+             "the diagonal entry of row %lld, counted from 1, is beyond what the cuda backend can scale; use --format csr or --backend cpu",
+             (long long)store->order[i] + 1);
   HT_TRY(store->ctx, ht_cuda_copy_async(store->cuda, v->padded * 2, store->exponent, (void *)(uintptr_t)v->exponent));
   return ht_cuda_copy(store->cuda, v->padded * 8, store->scaled_diagonal, store->diagonal);
 }
@@ -242,29 +246,40 @@ static ht_status fill(ht_store *store, const ht_csr_view *a, packet *p, int64_t 
 
 /* ---- what came out ---- */
 
+static ht_status largest_error(ht_store *store, const float *error, float *largest) {
+  int64_t blocks = store->view.blocks;
+  float *errors;
+  HT_TRY(store->ctx, ht_allocate(store->ctx, blocks, sizeof *errors, &errors));
+  ht_status status = ht_cuda_copy(store->cuda, blocks * 4, error, errors);
+  *largest = 0;
+  for (int64_t b = 0; status == HT_OK && b < blocks; b++)
+    if (!(errors[b] <= *largest)) *largest = errors[b];
+  ht_release(store->ctx, errors);
+  return status;
+}
+
+/* Groups that are read narrower cost a look at each before its loads: that pays where many are, and where bytes come from far away. */
+static int pays_to_tell_apart(const ht_store *store, double units_read) {
+  double whole = 4 * (double)store->view.units, bytes = (double)store->view.units * (HT_WARP * 20 + 8);
+  return units_read < LEAST_SAVING * whole && bytes > (double)store->cuda->l2_bytes;
+}
+
 static ht_status tell(ht_store *store, const ht_csr_view *a) {
   ht_store_view *v = &store->view;
   ht_store_info *info = &store->info;
   unsigned long long counts[COUNTS];
-  float *errors;
   HT_TRY(store->ctx, ht_cuda_copy(store->cuda, sizeof counts, store->counts, counts));
   HT_CHECK(store->ctx, !counts[COUNTS - 1], HT_UNSUPPORTED,
            "%llu entries leave the range of FP64 when rows and columns are scaled to a unit diagonal; use --format csr or --backend cpu",
            counts[COUNTS - 1]);
-  HT_TRY(store->ctx, ht_allocate(store->ctx, v->blocks, sizeof *errors, &errors));
-  ht_status status = ht_cuda_copy(store->cuda, v->blocks * 4, v->error_16, errors);
-  info->error_16 = 0;
-  for (int64_t b = 0; status == HT_OK && b < v->blocks; b++)
-    if (!(errors[b] <= info->error_16)) info->error_16 = errors[b];
-  ht_release(store->ctx, errors);
-  HT_TRY(store->ctx, status);
+  HT_TRY(store->ctx, largest_error(store, v->error_16, &info->error_16));
+  HT_TRY(store->ctx, largest_error(store, v->error_32, &info->error_32));
   info->n = v->n;
   info->padded = v->padded;
   info->blocks = v->blocks;
   info->share_exact_16 = (double)counts[0] / (double)a->nnz;
   info->share_exact_32 = (double)counts[1] / (double)a->nnz;
-  /* Groups that are read narrower cost a look at each before its loads: that pays where many are, and where bytes come from far away. */
-  store->exact_groups = (double)counts[2 + HT_LEVEL_64] < LEAST_SAVING * 4 * (double)v->units && v->units * (int64_t)(HT_WARP * 20 + 8) > store->cuda->l2_bytes;
+  store->exact_groups = pays_to_tell_apart(store, (double)counts[2 + HT_LEVEL_64]);
   double rest = (double)v->units * (HT_WARP * 4 + 8) + (double)v->slices * 16, rows = (double)v->padded;
   const double diagonal[HT_LEVELS] = {4, 4, 8};
   for (int level = 0; level < HT_LEVELS; level++)

@@ -4,8 +4,8 @@
 #include "backend/cuda/store.h"
 
 enum {
-  THREADS_MOST = 640,
-  /* of a block of the persistent engine with one row a thread */ WINDOW = 1024,
+  THREADS_MOST = 640, /* of a block of the persistent engine with one row a thread */
+  WINDOW = 1024,      /* rows that are sorted together where there are no patches */
   LANE_GROUPS = 32,
   SORTED_LENGTHS = 4096
 };

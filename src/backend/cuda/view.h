@@ -20,7 +20,6 @@
 enum {
   HT_WARP = 32,
   HT_GROUP_ENTRIES = 4,   /* a lane */
-  HT_UNIT = 64,           /* entries a unit */
   HT_EXPONENT_BIAS = 8,   /* of ht_group_info.exponent: |a^| may exceed 1 where A is not positive definite */
   HT_EXPONENT_MOST = 200, /* smaller values are FLOAT or RAW */
   HT_LANES_LOG2_MOST = 5,
