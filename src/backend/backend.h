@@ -22,6 +22,19 @@ typedef struct ht_csr_view {
   const double *values;
 } ht_csr_view;
 
+/* a_ii, found by bisection: columns ascend in a row. 0 where there is none. */
+static inline double ht_csr_diagonal(const ht_csr_view *a, int64_t i) {
+  int64_t low = a->row_start[i], high = a->row_start[i + 1];
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    if (a->columns[middle] < i)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < a->row_start[i + 1] && a->columns[low] == i ? a->values[low] : 0;
+}
+
 /* ---- Tile-CSC: the EvoCG paper's storage (section 3.2), the baseline ----
  * Tiles of R rows x 64 columns; non-empty tiles in CSR order of row blocks. Inside a tile CSC: column_start has 65 entries
  * a tile (relative to the tile's first entry), columns padded to even length with sentinel row R (value 0). Three value

@@ -2,20 +2,15 @@
 #include "data/diagonal.h"
 #include <math.h>
 
-/* Columns ascend within a row, so the search may stop at the diagonal. */
-static double diagonal_of(const ht_matrix *a, int64_t i) {
-  for (int64_t k = a->row_start[i]; k < a->row_start[i + 1] && a->columns[k] <= i; k++)
-    if (a->columns[k] == i) return a->values[k];
-  return 0;
-}
-
 void ht_matrix_diagonal(const ht_matrix *a, double *diagonal) {
-  for (int64_t i = 0; i < a->n; i++) diagonal[i] = diagonal_of(a, i);
+  const ht_csr_view view = ht_matrix_view(a);
+  for (int64_t i = 0; i < a->n; i++) diagonal[i] = ht_csr_diagonal(&view, i);
 }
 
 ht_status ht_matrix_check_diagonal(ht_context *ctx, const ht_matrix *a) {
+  const ht_csr_view view = ht_matrix_view(a);
   for (int64_t i = 0; i < a->n; i++) {
-    double d = diagonal_of(a, i);
+    double d = ht_csr_diagonal(&view, i);
     HT_CHECK(ctx, d > 0, HT_BAD_MATRIX,
              "a positive definite matrix has a positive diagonal, and entry (%lld,%lld), counted from 1, is %g; check the matrix",
              (long long)i + 1, (long long)i + 1, d);

@@ -57,17 +57,9 @@ static double largest_entry(const ht_csr_view *a, int64_t i) {
   return largest;
 }
 
-/* By the diagonal entry, found by bisection; the largest entry stands in for one that is not positive. */
+/* By the diagonal entry; the largest entry stands in for one that is not positive. */
 static int16_t row_exponent(const ht_csr_view *a, int64_t i) {
-  int64_t low = a->row_start[i], high = a->row_start[i + 1];
-  while (low < high) {
-    int64_t middle = low + (high - low) / 2;
-    if (a->columns[middle] < i)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  double v = low < a->row_start[i + 1] && a->columns[low] == i ? a->values[low] : 0;
+  double v = ht_csr_diagonal(a, i);
   if (!(v > 0)) v = largest_entry(a, i);
   return (int16_t)(v > 0 && isfinite(v) ? half_exponent(v) : 0);
 }

@@ -24,11 +24,9 @@ static ht_status apply(ht_operator *self, const uint8_t *block_level, const doub
 
 /* The largest column error of the whole, in the caller's scale, stands for each block: the store's order of the unknowns is its own, so
  * that no block's own scale is known here. */
-static void spread_errors(store_operator *op, const ht_matrix *matrix) {
+static void spread_errors(store_operator *op, const ht_csr_view *a) {
   double largest = 0; /* diagonal entry: the largest scale, squared */
-  for (int64_t i = 0; i < matrix->n; i++)
-    for (int64_t k = matrix->row_start[i]; k < matrix->row_start[i + 1]; k++)
-      if (matrix->columns[k] == i) largest = fmax(largest, matrix->values[k]);
+  for (int64_t i = 0; i < a->n; i++) largest = fmax(largest, ht_csr_diagonal(a, i));
   /* scales are powers of two: within a factor sqrt 2 */
   double error = fmin(2 * largest * op->info.error_16, FLT_MAX), error_32 = fmin(2 * largest * op->info.error_32, FLT_MAX);
   for (int64_t b = 0; b < op->base.blocks; b++) {
@@ -37,17 +35,17 @@ static void spread_errors(store_operator *op, const ht_matrix *matrix) {
   }
 }
 
-static void describe(store_operator *op, const ht_matrix *matrix) {
+static void describe(store_operator *op, const ht_csr_view *a) {
   op->base.backend->store_info(op->base.store, &op->info);
   op->base.bytes = op->info.bytes;
-  spread_errors(op, matrix);
+  spread_errors(op, a);
 }
 
 static ht_status update(ht_operator *self, const ht_matrix *matrix) {
   const ht_csr_view a = ht_matrix_view(matrix);
   HT_TRY(self->ctx, ht_operator_check_update(self, matrix));
   HT_TRY(self->ctx, self->backend->store_set_values(self->store, &a));
-  describe((store_operator *)self, matrix);
+  describe((store_operator *)self, &a);
   return HT_OK;
 }
 
@@ -115,7 +113,7 @@ static ht_status build(store_operator *op, const ht_operator_options *options, i
     HT_TRY(ctx, ht_allocate(ctx, op->base.blocks, sizeof(float), &op->error[level]));
     op->base.column_error[level] = op->error[level];
   }
-  describe(op, matrix);
+  describe(op, &a);
   return HT_OK;
 }
 

@@ -145,24 +145,12 @@ static int exponent_of(double diagonal) {
   return e >= 0 ? e / 2 : -((1 - e) / 2);
 }
 
-static double diagonal_of(const ht_csr_view *a, int32_t row) {
-  int64_t low = a->row_start[row], high = a->row_start[row + 1];
-  while (low < high) {
-    int64_t middle = low + (high - low) / 2;
-    if (a->columns[middle] < row)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < a->row_start[row + 1] && a->columns[low] == row ? a->values[low] : 0;
-}
-
 static ht_status scale(ht_store *store, const ht_csr_view *a) {
   const ht_store_view *v = &store->view;
   int threads = store->ctx->threads;
 #pragma omp parallel for schedule(static) num_threads(threads) if (v->padded > 20000)
   for (int64_t i = 0; i < v->padded; i++) {
-    double d = store->order[i] < 0 ? 0 : diagonal_of(a, store->order[i]);
+    double d = store->order[i] < 0 ? 0 : ht_csr_diagonal(a, store->order[i]);
     int e = exponent_of(d);
     store->exponent[i] = (int16_t)e;
     store->scaled_diagonal[i] = ldexp(d, -2 * e);
