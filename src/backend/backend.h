@@ -212,7 +212,6 @@ typedef struct ht_store_info {
   double share_exact_16, share_exact_32; /* of the nonzeros */
   float error_16, error_32;              /* largest column errors of the lower levels, against the scaled matrix */
   const char *engine;                    /* "persistent", "streaming" */
-  double time_pattern_s, time_build_s;   /* analysis on the host; transfer and kernels */
 } ht_store_info;
 
 /* The CG engine of a store: vectors stay with the engine, scalars travel in ht_cg_state. */

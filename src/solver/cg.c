@@ -81,9 +81,7 @@ static void set_residual(ht_loop *loop, const double *r) { loop->op->backend->co
 static void get_residual(const ht_loop *loop, double *r) { loop->op->backend->copy(loop->ctx, loop->state.n, loop->state.r, r); }
 static void levels_changed(ht_loop *loop) { (void)loop; }
 
-static double direction_square(const ht_loop *loop) {
-  return loop->op->backend->dot(loop->ctx, loop->state.n, loop->state.p, loop->state.p);
-}
+static const ht_loop_calls calls = {run, set_iterate, get_iterate, set_residual, get_residual, ht_loop_direction_square, levels_changed};
 
 ht_status ht_loop_create_textbook(ht_context *ctx, ht_operator *op, ht_precond *precond, int64_t capacity, ht_loop **out) {
   ht_loop *loop;
@@ -96,13 +94,7 @@ ht_status ht_loop_create_textbook(ht_context *ctx, ht_operator *op, ht_precond *
   loop->name = "textbook";
   loop->precond = precond;
   loop->vector_bytes = 15 * 8.0 * (double)op->n; /* x r p s z: 11 reads and 4 writes in the calls above */
-  loop->run = run;
-  loop->set_iterate = set_iterate;
-  loop->get_iterate = get_iterate;
-  loop->set_residual = set_residual;
-  loop->get_residual = get_residual;
-  loop->direction_square = direction_square;
-  loop->levels_changed = levels_changed;
+  loop->calls = &calls;
   *out = loop;
   return HT_OK;
 fail:

@@ -12,6 +12,8 @@ static void levels_changed(ht_loop *loop) { loop->op->backend->engine_set_levels
 
 static ht_cg_event run(ht_loop *loop) { return loop->op->backend->engine_run(loop->engine, &loop->state); }
 
+static const ht_loop_calls calls = {run, set_iterate, get_iterate, set_residual, get_residual, direction_square, levels_changed};
+
 ht_status ht_loop_create_engine(ht_context *ctx, ht_operator *op, const double *diagonal, int64_t capacity, ht_loop **out) {
   ht_loop *loop;
   ht_status status;
@@ -25,13 +27,7 @@ ht_status ht_loop_create_engine(ht_context *ctx, ht_operator *op, const double *
   loop->state.n = info.padded;
   loop->state.block_level = loop->block_level;
   loop->vector_bytes = (8 * 8.0 + (diagonal ? 8 : 0)) * (double)info.padded; /* 4 reads and 4 writes, where they leave the chip */
-  loop->run = run;
-  loop->set_iterate = set_iterate;
-  loop->get_iterate = get_iterate;
-  loop->set_residual = set_residual;
-  loop->get_residual = get_residual;
-  loop->direction_square = direction_square;
-  loop->levels_changed = levels_changed;
+  loop->calls = &calls;
   levels_changed(loop);
   *out = loop;
   return HT_OK;

@@ -33,10 +33,6 @@ static void get_iterate(const ht_loop *loop, double *x) { move_out(loop, loop->s
 static void set_residual(ht_loop *loop, const double *r) { move_in(loop, r, loop->state.r, -1); }
 static void get_residual(const ht_loop *loop, double *r) { move_out(loop, loop->state.r, r, 1); }
 
-static double direction_square(const ht_loop *loop) {
-  return loop->op->backend->dot(loop->ctx, loop->state.n, loop->state.p, loop->state.p);
-}
-
 static void levels_changed(ht_loop *loop) {
   const ht_split_view *a = loop->op->split;
   ht_split_tile_levels(a, loop->block_level, loop->tile_level);
@@ -71,6 +67,8 @@ static ht_status scale_diagonal(ht_loop *loop, const double *diagonal) {
   return HT_OK;
 }
 
+static const ht_loop_calls calls = {run, set_iterate, get_iterate, set_residual, get_residual, ht_loop_direction_square, levels_changed};
+
 ht_status ht_loop_create_fused(ht_context *ctx, ht_operator *op, const double *diagonal, int64_t capacity, ht_loop **out) {
   ht_loop *loop;
   ht_status status;
@@ -83,13 +81,7 @@ ht_status ht_loop_create_fused(ht_context *ctx, ht_operator *op, const double *d
   HT_TRY_GOTO(ctx, status, op->backend->cg_prepare(ctx, op->split, &loop->plan), fail);
   loop->state.tile_level = loop->tile_level;
   loop->vector_bytes = (8 * 8.0 + (diagonal ? 8 : 0) + (op->split->scale_exponent ? 2 : 0)) * (double)op->split->padded;
-  loop->run = run;
-  loop->set_iterate = set_iterate;
-  loop->get_iterate = get_iterate;
-  loop->set_residual = set_residual;
-  loop->get_residual = get_residual;
-  loop->direction_square = direction_square;
-  loop->levels_changed = levels_changed;
+  loop->calls = &calls;
   levels_changed(loop);
   *out = loop;
   return HT_OK;

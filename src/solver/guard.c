@@ -58,15 +58,15 @@ static void begin(ht_guard *g, double norm) {
   s->norm_r = s->history[0] = norm;
   memset(s->bytes_level, 0, sizeof s->bytes_level);
   for (int k = 0; k < HT_LEVEL_64; k++) s->error2[k] = NAN;
-  g->loop->set_iterate(g->loop, g->x);
-  g->loop->set_residual(g->loop, g->residual);
+  g->loop->calls->set_iterate(g->loop, g->x);
+  g->loop->calls->set_residual(g->loop, g->residual);
 }
 
 /* A converged solve leaves x and its residual as the certificate saw them, with its norm in `certified`. */
 static ht_status iterate(ht_guard *g, ht_outcome *outcome, double *norm) {
   for (int done = 0; !done;) {
     set_events(g);
-    ht_cg_event event = g->loop->run(g->loop);
+    ht_cg_event event = g->loop->calls->run(g->loop);
     HT_TRY(g->ctx, g->certifier.backend->failed(g->ctx));
     HT_TRY(g->ctx, ht_guard_handle(g, event, &done, outcome));
   }
@@ -79,7 +79,7 @@ static ht_status keep_best(ht_guard *g, double *norm) {
   int64_t n = g->loop->op->n;
   double best = g->best_norm;
   if (best < INFINITY) HT_TRY(g->ctx, ht_certify(&g->certifier, g->best, g->b, g->residual, 0, NULL, &best));
-  g->loop->get_iterate(g->loop, g->x);
+  g->loop->calls->get_iterate(g->loop, g->x);
   HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, 0, NULL, norm));
   if (*norm <= best) return HT_OK;
   g->certifier.backend->copy(g->ctx, n, g->best, g->x);

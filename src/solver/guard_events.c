@@ -82,7 +82,7 @@ static ht_status on_failed(ht_guard *g, ht_cg_event event, int *done, ht_outcome
 /* ||A|| ||p||^2, which p'Ap is measured by: ||A|| is 1 where the diagonal is, else ||A||_inf is taken. */
 static double curvature_scale(const ht_guard *g) {
   double size = g->loop->scaled ? 1 : g->certifier.norm_inf;
-  return g->loop->direction_square(g->loop) * (isfinite(size) && size > 0 ? size : 1);
+  return g->loop->calls->direction_square(g->loop) * (isfinite(size) && size > 0 ? size : 1);
 }
 
 /* Non-positive curvature, a non-finite number or, below FP64 alone (set_events), a residual that grew. Below FP64 the storage may
@@ -128,7 +128,7 @@ static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outc
 /* Whether the residual is a null vector of A to FP64: then no iterate can reduce it. */
 static ht_status test_null_vector(ht_guard *g, int *is_null, double *ratio) {
   double norm_r, norm_ar;
-  g->loop->get_residual(g->loop, g->residual);
+  g->loop->calls->get_residual(g->loop, g->residual);
   HT_TRY(g->ctx, g->loop->op->apply(g->loop->op, NULL, g->residual, g->previous, NULL));
   norm_r = ht_norm2(&g->certifier, g->residual);
   norm_ar = ht_norm2(&g->certifier, g->previous);
@@ -161,7 +161,7 @@ static ht_status check_level(ht_guard *g) {
 static ht_status check_progress(ht_guard *g, int *done, ht_outcome *outcome) {
   const ht_cg_state *s = &g->loop->state;
   if (s->norm_r < g->best_norm && ht_guard_lowest_level(g) == HT_LEVEL_64) { /* below FP64 the loop's residual is no measure of x */
-    g->loop->get_iterate(g->loop, g->best);
+    g->loop->calls->get_iterate(g->loop, g->best);
     g->best_norm = s->norm_r;
     g->best_written = 1;
   }

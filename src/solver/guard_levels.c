@@ -16,7 +16,7 @@ ht_level ht_guard_lowest_level(const ht_guard *g) {
 static void enforce_floor(ht_guard *g) {
   for (int64_t b = 0; b < g->loop->op->blocks; b++)
     if (g->loop->block_level[b] < g->floor) g->loop->block_level[b] = (uint8_t)g->floor;
-  g->loop->levels_changed(g->loop);
+  g->loop->calls->levels_changed(g->loop);
 }
 
 void ht_guard_start_levels(ht_guard *g) {
@@ -101,8 +101,8 @@ static double distance(ht_guard *g, double square) {
 
 ht_status ht_guard_refresh(ht_guard *g, double *norm, double *change) {
   ht_reduction apart = {HT_DISTANCE_SQUARE, g->previous, g->residual, 0};
-  g->loop->get_iterate(g->loop, g->x);
-  g->loop->get_residual(g->loop, g->previous);
+  g->loop->calls->get_iterate(g->loop, g->x);
+  g->loop->calls->get_residual(g->loop, g->previous);
   HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, 1, &apart, norm));
   g->certified = *norm;
   *change = distance(g, apart.result);
@@ -119,7 +119,7 @@ static void list_facts(ht_guard *g) {
 }
 
 ht_status ht_guard_refresh_claim(ht_guard *g, double *norm, double *change) {
-  g->loop->get_iterate(g->loop, g->x);
+  g->loop->calls->get_iterate(g->loop, g->x);
   list_facts(g);
   HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, HT_FACTS, g->facts, norm));
   g->facts_of = g->certifier.products;
@@ -127,7 +127,7 @@ ht_status ht_guard_refresh_claim(ht_guard *g, double *norm, double *change) {
   *change = 0;
   if (ht_guard_meets_goal(g, *norm)) return HT_OK;
   ht_reduction apart = {HT_DISTANCE_SQUARE, g->previous, g->residual, 0};
-  g->loop->get_residual(g->loop, g->previous);
+  g->loop->calls->get_residual(g->loop, g->previous);
   g->certifier.backend->reduce(g->ctx, g->loop->op->n, 1, &apart);
   *change = distance(g, apart.result);
   keep_if_best(g, *norm);
@@ -153,7 +153,7 @@ void ht_guard_restart(ht_guard *g) {
 
 /* Put the true residual in the loop's place. The direction is kept when the change is small against it. */
 void ht_guard_replace(ht_guard *g, double norm, double change) {
-  g->loop->set_residual(g->loop, g->residual);
+  g->loop->calls->set_residual(g->loop, g->residual);
   if (!(change <= KEEP_DIRECTION * norm)) ht_guard_restart(g);
   g->reference = norm;
   g->replacements++;
@@ -162,9 +162,9 @@ void ht_guard_replace(ht_guard *g, double norm, double change) {
 /* Back to the best iterate known, with a fresh direction. */
 ht_status ht_guard_restore(ht_guard *g) {
   double norm;
-  g->loop->set_iterate(g->loop, g->best);
+  g->loop->calls->set_iterate(g->loop, g->best);
   HT_TRY(g->ctx, ht_certify(&g->certifier, g->best, g->b, g->residual, 0, NULL, &norm));
-  g->loop->set_residual(g->loop, g->residual);
+  g->loop->calls->set_residual(g->loop, g->residual);
   ht_guard_restart(g);
   g->reference = norm;
   g->restores++;

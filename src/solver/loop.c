@@ -44,3 +44,7 @@ void ht_loop_destroy(ht_loop *loop) {
   for (size_t k = 0; k < sizeof memory / sizeof *memory; k++) ht_release(loop->ctx, memory[k]);
   ht_release(loop->ctx, loop);
 }
+
+double ht_loop_direction_square(const ht_loop *loop) {
+  return loop->op->backend->dot(loop->ctx, loop->state.n, loop->state.p, loop->state.p);
+}

@@ -7,7 +7,21 @@
 #include "precond/precond.h"
 
 typedef struct ht_loop ht_loop;
+
+/* What each kind of loop does its own way. */
+typedef struct ht_loop_calls {
+  ht_cg_event (*run)(ht_loop *loop);
+  /* Move a vector of n entries, in the backend's memory, between the caller's order and scale and the loop's. */
+  void (*set_iterate)(ht_loop *loop, const double *x);
+  void (*get_iterate)(const ht_loop *loop, double *x);
+  void (*set_residual)(ht_loop *loop, const double *r);
+  void (*get_residual)(const ht_loop *loop, double *r);
+  double (*direction_square)(const ht_loop *loop); /* p'p in the loop's scale */
+  void (*levels_changed)(ht_loop *loop);
+} ht_loop_calls;
+
 struct ht_loop {
+  const ht_loop_calls *calls;
   ht_context *ctx;
   const char *name; /* "textbook", "fused"; of a store's engine: "persistent", "streaming" */
   ht_operator *op;
@@ -23,14 +37,6 @@ struct ht_loop {
   double *direction;             /* textbook only: the direction in host memory, where the backend's own is out of its reach */
   double sweep_bytes[HT_LEVELS]; /* fused only: matrix bytes that a product reads at each level, with the present levels */
   double vector_bytes;           /* moved in an iteration */
-  ht_cg_event (*run)(ht_loop *loop);
-  /* Move a vector of n entries, in the backend's memory, between the caller's order and scale and the loop's. */
-  void (*set_iterate)(ht_loop *loop, const double *x);
-  void (*get_iterate)(const ht_loop *loop, double *x);
-  void (*set_residual)(ht_loop *loop, const double *r);
-  void (*get_residual)(const ht_loop *loop, double *r);
-  double (*direction_square)(const ht_loop *loop); /* p'p in the loop's scale */
-  void (*levels_changed)(ht_loop *loop);
 };
 
 /* The operator and preconditioner are borrowed. `capacity` entries of history are kept. */
@@ -40,6 +46,9 @@ ht_status ht_loop_create_fused(ht_context *ctx, ht_operator *op, const double *d
 /* op->store must be there; diagonal as above. */
 ht_status ht_loop_create_engine(ht_context *ctx, ht_operator *op, const double *diagonal, int64_t capacity, ht_loop **loop);
 void ht_loop_destroy(ht_loop *loop); /* NULL is allowed */
+
+/* p'p of a loop whose vectors are in its state. */
+double ht_loop_direction_square(const ht_loop *loop);
 
 /* Shared by all: records and levels, and vectors of that length unless it is 0. */
 ht_status ht_loop_allocate(ht_context *ctx, ht_operator *op, int64_t length, int64_t capacity, ht_loop **loop);

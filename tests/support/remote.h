@@ -324,7 +324,7 @@ static void remote_decide(ht_engine *engine, const ht_cg_state *asked) {
   policy.decide(&policy, &view, loop->block_level);
   for (int64_t b = 0; b < loop->op->blocks; b++)
     if (loop->block_level[b] < asked->floor) loop->block_level[b] = (uint8_t)asked->floor;
-  loop->levels_changed(loop);
+  loop->calls->levels_changed(loop);
 }
 
 static ht_cg_event remote_engine_run(ht_engine *engine, ht_cg_state *state) {
@@ -337,7 +337,7 @@ static ht_cg_event remote_engine_run(ht_engine *engine, ht_cg_state *state) {
     ht_cg_state *s = &loop->state;
     if (asked.decide_rule != HT_DECIDE_HOST)
       for (int64_t next = s->fresh ? s->iteration : s->iteration + 1; s->decide_at < next;) s->decide_at += asked.decide_every;
-    event = loop->run(loop);
+    event = loop->calls->run(loop);
     if (event != HT_CG_DECIDE || asked.decide_rule == HT_DECIDE_HOST) break;
     remote_decide(engine, &asked);
   }
@@ -350,14 +350,14 @@ static ht_cg_event remote_engine_run(ht_engine *engine, ht_cg_state *state) {
 
 static void remote_set_levels(ht_engine *engine, const uint8_t *block_level) {
   memcpy(engine->loop->block_level, block_level, (size_t)engine->loop->op->blocks);
-  engine->loop->levels_changed(engine->loop);
+  engine->loop->calls->levels_changed(engine->loop);
 }
 
-static void remote_set_iterate(ht_engine *e, const double *x) { e->loop->set_iterate(e->loop, remote_vector(x, e->loop->op->n)); }
-static void remote_get_iterate(ht_engine *e, double *x) { e->loop->get_iterate(e->loop, remote_vector(x, e->loop->op->n)); }
-static void remote_set_residual(ht_engine *e, const double *r) { e->loop->set_residual(e->loop, remote_vector(r, e->loop->op->n)); }
-static void remote_get_residual(ht_engine *e, double *r) { e->loop->get_residual(e->loop, remote_vector(r, e->loop->op->n)); }
-static double remote_direction_square(ht_engine *e) { return e->loop->direction_square(e->loop); }
+static void remote_set_iterate(ht_engine *e, const double *x) { e->loop->calls->set_iterate(e->loop, remote_vector(x, e->loop->op->n)); }
+static void remote_get_iterate(ht_engine *e, double *x) { e->loop->calls->get_iterate(e->loop, remote_vector(x, e->loop->op->n)); }
+static void remote_set_residual(ht_engine *e, const double *r) { e->loop->calls->set_residual(e->loop, remote_vector(r, e->loop->op->n)); }
+static void remote_get_residual(ht_engine *e, double *r) { e->loop->calls->get_residual(e->loop, remote_vector(r, e->loop->op->n)); }
+static double remote_direction_square(ht_engine *e) { return e->loop->calls->direction_square(e->loop); }
 
 static void remote_engine_release(ht_engine *engine) {
   ht_loop_destroy(engine->loop);

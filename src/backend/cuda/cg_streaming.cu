@@ -152,7 +152,7 @@ __device__ inline double2 measure(const ht_store_view &a, const ht_slice_info &s
 }
 
 // Conclusions of the iteration, by one thread; `total` as in the enum above.
-__device__ inline void conclude(const ht_store_view &a, const ht_cuda_cg_vectors &v, const double *total) {
+__device__ inline void conclude(const ht_cuda_cg_vectors &v, const double *total) {
   ht_cuda_cg_scalars s = *v.scalars;
   const double sum[HT_SUMS] = {total[S_RZ], total[S_RR], total[S_PAP], total[S_RMS], total[S_SMS]};
   int64_t looked = s.iteration >= s.decide_at;
@@ -175,7 +175,7 @@ __device__ inline void conclude(const ht_store_view &a, const ht_cuda_cg_vectors
   *v.scalars = s;
 }
 
-__device__ __noinline__ void finish(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, int update_blocks, int count) {
+__device__ __noinline__ void finish(const ht_cuda_cg_vectors &v, int stride, int update_blocks, int count) {
   __shared__ double total[S_COUNT];
   __threadfence();
   int lane = threadIdx.x & 31;
@@ -187,7 +187,7 @@ __device__ __noinline__ void finish(const ht_store_view &a, const ht_cuda_cg_vec
     if (lane == 0) total[k] = sum;
   }
   __syncthreads();
-  if (threadIdx.x == 0) conclude(a, v, total);
+  if (threadIdx.x == 0) conclude(v, total);
   __syncthreads();
   if (v.scalars->event != CONTINUE) tell(v, *v.scalars);
 }
@@ -230,8 +230,8 @@ __device__ __noinline__ double2 measure_some(const ht_store_view &a, const ht_cu
   return errors;
 }
 
-// s = A p and the sums that need it. A block has one run of slices, its warps take them in turn: what a slice reads of p, the next ones
-// find in L1.
+// s = A p and the sums that need it. All blocks work within one part of the matrix at a time, whose part of p stays in L2; there each has
+// a run of some RUN slices, which its warps take in turn: what a slice reads of p, the next ones find in L1.
 template <int MODE> __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, int update_blocks) {
   __shared__ double shared[WARPS];
   __shared__ bool last;
@@ -275,7 +275,7 @@ template <int MODE> __device__ inline void multiply(const ht_store_view &a, cons
     last = atomicAdd(&v.scalars->finished, 1u) == gridDim.x - 1;
   }
   __syncthreads();
-  if (last) finish(a, v, stride, update_blocks, MODE == BY_GROUP ? S_COUNT : S_ERROR_16);
+  if (last) finish(v, stride, update_blocks, MODE == BY_GROUP ? S_COUNT : S_ERROR_16);
 }
 
 } // namespace

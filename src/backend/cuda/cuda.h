@@ -16,9 +16,9 @@ typedef enum ht_kernel {
 
 typedef struct ht_cuda {
   ht_context *ctx;
-  const ht_cuda_driver *driver;                       /* entry points */
-  int ordinal, sms, capability;                       /* capability: 10 * major + minor */
-  int64_t l2_bytes, memory_bytes, shared_block_bytes; /* shared_block_bytes: the most a block may ask for */
+  const ht_cuda_driver *driver;         /* entry points */
+  int ordinal, sms, capability;         /* capability: 10 * major + minor */
+  int64_t l2_bytes, shared_block_bytes; /* shared_block_bytes: the most a block may ask for */
   char name[128];
   CUdevice device;
   CUcontext context;

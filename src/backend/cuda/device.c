@@ -50,11 +50,8 @@ static ht_status choose(ht_context *ctx, const ht_cuda_driver *driver, const cha
 
 static ht_status read_facts(ht_cuda *cuda) {
   const ht_cuda_driver *driver = cuda->driver;
-  size_t bytes = 0;
   HT_TRY(cuda->ctx, ht_cuda_check(cuda, driver->cuDeviceGet(&cuda->device, cuda->ordinal), "finding the GPU"));
   HT_TRY(cuda->ctx, ht_cuda_check(cuda, driver->cuDeviceGetName(cuda->name, sizeof cuda->name, cuda->device), "naming the GPU"));
-  HT_TRY(cuda->ctx, ht_cuda_check(cuda, driver->cuDeviceTotalMem(&bytes, cuda->device), "asking for the GPU's memory"));
-  cuda->memory_bytes = (int64_t)bytes;
   cuda->sms = attribute(driver, cuda->device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   cuda->l2_bytes = attribute(driver, cuda->device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   cuda->shared_block_bytes = attribute(driver, cuda->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);

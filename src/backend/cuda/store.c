@@ -48,15 +48,11 @@ static ht_status place_rows(ht_store *store) {
 }
 
 static ht_status create(ht_store *store, const ht_csr_view *a, const int32_t *order) {
-  double start = ht_seconds();
   HT_TRY(store->ctx, ht_cuda_store_arrange(store, a, order));
-  store->info.time_pattern_s = ht_seconds() - start;
-  start = ht_seconds();
   HT_TRY(store->ctx, place_rows(store));
   HT_TRY(store->ctx, ht_cuda_store_build(store, a, 1));
   store->bytes += store->view.units * (HT_WARP * (4 + 4 + 4 + 8) + (int64_t)sizeof *store->view.info);
   store->info.bytes = store->bytes;
-  store->info.time_build_s = ht_seconds() - start;
   return HT_OK;
 }
 
@@ -80,10 +76,7 @@ ht_status ht_cuda_store_create(ht_context *ctx, const ht_csr_view *a, const ht_s
 }
 
 ht_status ht_cuda_store_set_values(ht_store *store, const ht_csr_view *a) {
-  double start = ht_seconds();
   HT_TRY(store->ctx, ht_cuda_store_build(store, a, 0));
-  store->info.time_pattern_s = 0;
-  store->info.time_build_s = ht_seconds() - start;
   return HT_OK;
 }
 
