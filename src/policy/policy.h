@@ -32,7 +32,7 @@ typedef struct ht_policy_facts {
   double nonzeros_per_row;
   int unknowns_per_node;
   double share_exact_16, share_exact_32; /* of the nonzeros */
-  double error_16;                       /* largest column error against the scaled matrix: about the relative change of A */
+  double error_16, error_32;             /* largest column errors against the scaled matrix: about the relative change of A */
 } ht_policy_facts;
 
 /* By name: auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget. `why` (256 characters) receives a sentence of what auto chose.

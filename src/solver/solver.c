@@ -258,6 +258,7 @@ static void gather_store_facts(const ht_solver *s, ht_policy_facts *f) {
   f->bytes_streamed = info.bytes_level[HT_LEVEL_64] + s->loop->vector_bytes;
   f->unknowns_per_node = s->op->unknowns_per_node;
   f->error_16 = info.error_16;
+  f->error_32 = info.error_32;
   f->share_exact_16 = info.share_exact_16;
   f->share_exact_32 = info.share_exact_32;
 }
@@ -277,7 +278,10 @@ static ht_policy_facts gather_facts(const ht_solver *s) {
     if (a->tile[t].exact <= HT_LEVEL_32) exact_32 += (double)a->tile[t].nonzeros;
   }
   f.unknowns_per_node = a->block;
-  for (int64_t b = 0; b < a->blocks; b++) f.error_16 = fmax(f.error_16, a->column_error[HT_LEVEL_16][b]);
+  for (int64_t b = 0; b < a->blocks; b++) {
+    f.error_16 = fmax(f.error_16, a->column_error[HT_LEVEL_16][b]);
+    f.error_32 = fmax(f.error_32, a->column_error[HT_LEVEL_32][b]);
+  }
   f.share_exact_16 = exact_16 / (double)s->op->nnz;
   f.share_exact_32 = exact_32 / (double)s->op->nnz;
   return f;

@@ -26,6 +26,7 @@ struct ht_engine {
   int64_t capacity;
   int uniform; /* level of all blocks, or MIXED */
   int highest; /* of any block */
+  int narrow;  /* streaming: where the direction is, in v.narrow or in v.p */
   /* streaming */
   int update_blocks, multiply_blocks[MODES], stride;
   CUgraphExec graph[MODES]; /* made when it is first needed: all groups at a level, or each at its own */
@@ -52,6 +53,8 @@ static ht_status allocate_vectors(ht_engine *e, int jacobi) {
   HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, 3 * HT_CUDA_TOLD * 8, &e->v.told_records));
   HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, sizeof *e->staged, &e->staged));
   if (jacobi) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->padded * 4, &e->v.inverse_diagonal));
+  for (int k = 0; k < 2 && e->store->plan.engine == HT_STORE_ENGINE_STREAMING; k++)
+    HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->padded * 4, &e->v.narrow[k]));
   return HT_OK;
 }
 
@@ -69,6 +72,8 @@ static ht_status make_inverse(ht_engine *e) {
 static const ht_kernel multiply_kernels[MODES] = {HT_KERNEL_cg_multiply_16, HT_KERNEL_cg_multiply_32, HT_KERNEL_cg_multiply_64,
                                                   HT_KERNEL_cg_multiply_by_group};
 
+static int is_narrow(int mode) { return mode < HT_LEVEL_64; }
+
 /* The update and the product, a few times over. */
 static ht_status capture(ht_engine *e, int mode) {
   ht_store_view *a = &e->store->view;
@@ -80,7 +85,7 @@ static ht_status capture(ht_engine *e, int mode) {
   int entered = ht_cuda_enter(e->cuda);
   CUresult result = driver->cuStreamBeginCapture(e->cuda->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   for (int k = 0; result == CUDA_SUCCESS && k < REPLAYED; k++) {
-    ht_cuda_launch(e->cuda, HT_KERNEL_cg_update, update, HT_ARGS(a, &e->v, &e->stride));
+    ht_cuda_launch(e->cuda, is_narrow(mode) ? HT_KERNEL_cg_update_narrow : HT_KERNEL_cg_update, update, HT_ARGS(a, &e->v, &e->stride));
     ht_cuda_launch(e->cuda, multiply_kernels[mode], multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
   }
   if (result == CUDA_SUCCESS) result = driver->cuStreamEndCapture(e->cuda->stream, &graph);
@@ -94,8 +99,10 @@ static int smaller(int64_t a, int64_t b) { return (int)(a < b ? a : b); }
 
 static ht_status make_streaming(ht_engine *e) {
   const ht_store_view *a = &e->store->view;
-  int blocks;
+  int blocks, narrow;
   HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update, THREADS, 0, &blocks));
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update_narrow, THREADS, 0, &narrow));
+  blocks = smaller(blocks, narrow);
   e->stride = e->update_blocks = smaller(blocks, (a->blocks + WARPS - 1) / WARPS);
   for (int mode = 0; mode < MODES; mode++) {
     HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, multiply_kernels[mode], THREADS, 0, &blocks));
@@ -172,8 +179,9 @@ ht_status ht_cuda_engine_create(ht_store *store, const double *diagonal, int64_t
 void ht_cuda_engine_release(ht_engine *e) {
   if (!e) return;
   const ht_cuda_cg_vectors *v = &e->v;
-  const void *device[] = {v->x,       v->r,      v->p,     v->s,    v->inverse_diagonal, v->block_level, v->block_norm2, v->block_max,
-                          v->history, v->alphas, v->betas, v->sums, v->scalars,          v->exchange[0], v->exchange[1], v->barrier};
+  const void *device[] = {v->x,         v->r,        v->p,     v->s,    v->inverse_diagonal, v->block_level, v->block_norm2, v->block_max,
+                          v->history,   v->alphas,   v->betas, v->sums, v->scalars,          v->exchange[0], v->exchange[1], v->barrier,
+                          v->narrow[0], v->narrow[1]};
   int entered = ht_cuda_enter(e->cuda);
   for (int mode = 0; mode < MODES; mode++)
     if (e->graph[mode]) e->cuda->driver->cuGraphExecDestroy(e->graph[mode]);
@@ -197,7 +205,8 @@ static void move(ht_engine *e, ht_kernel kernel, int sign, const double *from, d
 /* The streaming engine makes every second step of x with the next one: x with what is owed to it, into `to`. */
 static void settle(ht_engine *e, double *to) {
   ht_store_view *a = &e->store->view;
-  ht_cuda_launch(e->cuda, HT_KERNEL_cg_settle, ht_cuda_over(a->padded), HT_ARGS(a, &e->v, &to));
+  ht_cuda_launch(e->cuda, e->narrow ? HT_KERNEL_cg_settle_narrow : HT_KERNEL_cg_settle, ht_cuda_over(a->padded / 2),
+                 HT_ARGS(a, &e->v, &to));
 }
 
 /* Before r or p change for another reason than an iteration. */
@@ -224,7 +233,15 @@ void ht_cuda_engine_set_residual(ht_engine *e, const double *r) {
 
 void ht_cuda_engine_get_residual(ht_engine *e, double *r) { move(e, HT_KERNEL_store_scatter, 1, e->v.r, r); }
 
-double ht_cuda_engine_direction_square(ht_engine *e) { return ht_cuda_dot(e->ctx, e->store->view.padded, e->v.p, e->v.p); }
+static void convert_direction(ht_engine *e, ht_kernel kernel) {
+  ht_store_view *a = &e->store->view;
+  ht_cuda_launch(e->cuda, kernel, ht_cuda_over(a->padded / 2), HT_ARGS(a, &e->v));
+}
+
+double ht_cuda_engine_direction_square(ht_engine *e) {
+  if (e->narrow) convert_direction(e, HT_KERNEL_cg_widen);
+  return ht_cuda_dot(e->ctx, e->store->view.padded, e->v.p, e->v.p);
+}
 
 void ht_cuda_engine_set_levels(ht_engine *e, const uint8_t *block_level) {
   int lowest = HT_LEVEL_64, highest = HT_LEVEL_16;
@@ -369,15 +386,30 @@ static void add_bytes(const ht_engine *e, ht_cg_state *s, int64_t iterations) {
     s->bytes_level[level] += told->level_groups[level] * (width[level] + HT_WARP * 4 + 8) + rows * told->level_groups[level] / groups;
 }
 
+/* The first step multiplies both by zero. */
+static void clear_direction(ht_engine *e) {
+  int64_t bytes = e->store->view.padded * 8;
+  settle_in_place(e);
+  ht_cuda_fill(e->cuda, bytes, 0, e->v.p);
+  ht_cuda_fill(e->cuda, bytes, 0, e->v.s);
+  for (int k = 0; k < 2 && e->v.narrow[k]; k++) ht_cuda_fill(e->cuda, bytes / 2, 0, e->v.narrow[k]);
+}
+
+/* The direction where the next run reads it. A step that is owed is found in another way there: it is made now. */
+static void place_direction(ht_engine *e, int narrow) {
+  if (narrow == e->narrow) return;
+  settle_in_place(e);
+  e->staged->owed = e->staged->later = 0;
+  convert_direction(e, narrow ? HT_KERNEL_cg_narrow : HT_KERNEL_cg_widen);
+  e->narrow = narrow;
+}
+
 ht_cg_event ht_cuda_engine_run(ht_engine *e, ht_cg_state *s) {
   int persistent = e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT;
   int64_t first = s->fresh ? s->iteration : s->iteration + 1;
-  if (s->fresh) { /* the first step multiplies both by zero */
-    settle_in_place(e);
-    ht_cuda_fill(e->cuda, e->store->view.padded * 8, 0, e->v.p);
-    ht_cuda_fill(e->cuda, e->store->view.padded * 8, 0, e->v.s);
-  }
+  if (s->fresh) clear_direction(e);
   stage_scalars(e, s);
+  if (!persistent) place_direction(e, is_narrow(mode_of(e)));
   e->v.told->event = HT_CG_CONTINUE;
   ht_status status = ht_cuda_copy_async(e->cuda, sizeof *e->staged, e->staged, e->v.scalars);
   if (status == HT_OK) status = persistent ? run_persistent(e) : run_streaming(e);
