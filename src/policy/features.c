@@ -28,11 +28,11 @@ void ht_features_fill(const ht_feature_view *v, float f[HT_FEATURES]) {
   f[HT_FEATURE_remaining] = decades(v->residual, v->residual_goal, 10);
   f[HT_FEATURE_slope_8] = decades(v->residual_8, v->residual, 1);
   f[HT_FEATURE_slope_32] = decades(v->residual_32, v->residual, 4);
-  f[HT_FEATURE_step] = decades(v->alpha * v->matrix_norm, 1, 4);
+  f[HT_FEATURE_step] = decades(v->alpha * v->ritz_largest, 1, 4);
   f[HT_FEATURE_beta] = bounded(v->beta / (1 + v->beta));
   f[HT_FEATURE_condition] = decades(v->ritz_largest, v->ritz_smallest, 8);
-  f[HT_FEATURE_error_16] = decades(v->error_16, v->ritz_smallest, 8);
-  f[HT_FEATURE_error_32] = decades(v->error_32, v->ritz_smallest, 8);
+  f[HT_FEATURE_error_16] = decades(v->error_16 * v->ritz_largest, v->ritz_smallest, 8);
+  f[HT_FEATURE_error_32] = decades(v->error_32 * v->ritz_largest, v->ritz_smallest, 8);
   f[HT_FEATURE_exact_16] = bounded(v->exact_16);
   f[HT_FEATURE_exact_32] = bounded(v->exact_32);
   f[HT_FEATURE_row] = decades(v->nonzeros_per_row, 1, 2);

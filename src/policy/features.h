@@ -16,7 +16,7 @@ typedef struct ht_feature_view {
   int64_t iteration, n;
   double residual, residual_start, residual_goal;
   double residual_8, residual_32; /* that many iterations ago */
-  double alpha, beta, matrix_norm;
+  double alpha, beta;
   double ritz_smallest, ritz_largest;
   double error_16, error_32; /* largest column errors, against a matrix of norm 1 */
   double exact_16, exact_32, nonzeros_per_row, bytes_streamed, cache_bytes;

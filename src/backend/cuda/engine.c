@@ -2,6 +2,7 @@
  * the streaming engine replays a graph until the device says that something happened. SPDX-License-Identifier: BSD-3-Clause */
 #include "backend/cuda/cg.h"
 #include "backend/cuda/store.h"
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -223,6 +224,12 @@ void ht_cuda_engine_set_residual(ht_engine *e, const double *r) {
 }
 
 void ht_cuda_engine_get_residual(ht_engine *e, double *r) { move(e, HT_KERNEL_store_scatter, 1, e->v.r, r); }
+
+void ht_cuda_engine_get_direction(ht_engine *e, double *p) {
+  const ht_store *store = e->store;
+  if (ht_cuda_copy(e->cuda, store->view.padded * 8, e->v.p, p) != HT_OK) return; /* `failed` says so */
+  for (int64_t i = 0; i < store->view.padded; i++) p[i] = ldexp(p[i], -store->exponent[i]);
+}
 
 double ht_cuda_engine_direction_square(ht_engine *e) { return ht_cuda_dot(e->ctx, e->store->view.padded, e->v.p, e->v.p); }
 
