@@ -2,7 +2,7 @@
 #include "policy/network.h"
 #include <string.h>
 
-/* Rows that go through the network side by side: a compiler makes vectors of them, and no sum depends on how. */
+/* Rows that go through the network side by side: vectors are made of them, and no sum depends on how. */
 enum { LANES = 16 };
 
 int64_t ht_network_size(int inputs, int hidden, int actions) {
@@ -17,6 +17,7 @@ static const float *layer(const float *weights, int inputs, int outputs, int rel
     float sum[LANES];
     for (int l = 0; l < LANES; l++) sum[l] = bias[o];
     for (int i = 0; i < inputs; i++)
+#pragma omp simd
       for (int l = 0; l < LANES; l++) sum[l] += weights[(int64_t)o * inputs + i] * x[i][l];
     for (int l = 0; l < LANES; l++) y[o][l] = relu && !(sum[l] > 0) ? 0 : sum[l];
   }
