@@ -10,7 +10,7 @@
 enum { MOST_POLICIES = 16, MOST_REPEATS = 1000 };
 
 typedef struct contender {
-  char policy[64];
+  char policy[256];
   ht_report report;                      /* of the last solve */
   double *setup, *solve, *total, *ratio; /* one a round; ratio: the first contender's total in the same round over this one's */
 } contender;
@@ -73,7 +73,7 @@ static void show_table(const contest *c) {
     char ratio[48];
     double middle = median(one->ratio, c->rounds);
     snprintf(ratio, sizeof ratio, "%.2f [%.2f, %.2f]", middle, one->ratio[0], one->ratio[c->rounds - 1]);
-    printf("%-12s %10s %10s %10s %10s  %-24s %10s  %s\n", one->policy, text_count(one->report.iterations).text,
+    printf("%-12s %10s %10s %10s %10s  %-24s %10s  %s\n", one->report.policy, text_count(one->report.iterations).text,
            text_seconds(median(one->setup, c->rounds)).text, text_seconds(median(one->solve, c->rounds)).text,
            text_seconds(median(one->total, c->rounds)).text, ratio, text_residual(one->report.residual_true).text,
            ht_outcome_name(one->report.outcome));

@@ -3,7 +3,7 @@
 # usage: tools/setup.sh build|test|ci   SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
 
-build="gcc libc6-dev make cmake zlib1g-dev"
+build="gcc libc6-dev make cmake zlib1g-dev libjansson-dev"
 test="$build libcmocka-dev libopenblas-dev liblapacke-dev python3-scipy pkg-config"
 ci="$test g++ git clang clang-format-14 clang-tidy-14 libclang-rt-14-dev libomp-dev binutils shellcheck"
 case "${1:-}" in

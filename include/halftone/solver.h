@@ -36,6 +36,7 @@ typedef struct ht_policy_view {
   const double *direction_max;             /* max |p_j| a block */
   const float *error_f32, *error_16;       /* largest column 2-norm, in the block, of the storage error at that level */
   double measured_f32, measured_16;        /* ||(A - A_level) p|| measured for the current p; NaN where it is not known */
+  const double *direction;                 /* p itself, 64 entries a block, zeros behind the last unknown; NULL where the engine keeps it */
 } ht_policy_view;
 typedef int (*ht_policy_fn)(void *user, const ht_policy_view *view, uint8_t *precision);
 

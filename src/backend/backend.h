@@ -181,6 +181,7 @@ typedef struct ht_cg_state {
   double *history, *alphas, *betas;
   /* filled when the run ends with HT_CG_DECIDE: of the current p in the caller's scale, a column block each */
   double *block_norm2, *block_max;
+  double *block_direction;       /* p itself, HT_COLUMN_BLOCK entries a block, 0 behind the last unknown; NULL: nobody asks for it */
   double error2[HT_LEVEL_64];    /* ||(A - A_level) p||^2 in the caller's scale, measured on some tiles; NaN where unknown */
   double bytes_level[HT_LEVELS]; /* matrix bytes read: the loops add to it */
 } ht_cg_state;
@@ -297,7 +298,9 @@ typedef struct ht_backend {
   void (*engine_set_residual)(ht_engine *engine, const double *r);
   void (*engine_get_residual)(ht_engine *engine, double *r);
   double (*engine_direction_square)(ht_engine *engine); /* p'p of the scaled direction */
-  void (*engine_release)(ht_engine *engine);            /* NULL is allowed */
+  /* p in solver order, padding included, and the caller's scale, into host memory. NULL: the engine cannot. */
+  void (*engine_get_direction)(ht_engine *engine, double *p);
+  void (*engine_release)(ht_engine *engine); /* NULL is allowed */
 } ht_backend;
 
 /* Whether the backend works in the host's memory. */

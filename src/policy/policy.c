@@ -26,14 +26,18 @@ static double calibrate(const ht_policy_view *view, const float *error, double m
 /* Inexact Krylov (Simoncini and Szyld 2003; van den Eshof and Sleijpen 2004): the residual gap is the sum of alpha E p, so a
  * product may err by B = min(theta * target, eta * ||r||) / alpha. The block J errs by its largest column error times ||p_J||,
  * calibrated by the measured whole; each of the blocks gets an equal share of B^2. */
-static void decide_budget(const ht_policy *self, const ht_policy_view *view, uint8_t *level) {
-  double budget = fmin(self->theta * view->residual_target, self->eta * view->residual) / view->alpha;
+void ht_policy_decide_budget(const ht_policy *self, const ht_policy_view *view, double theta, uint8_t *level) {
+  double budget = fmin(theta * view->residual_target, self->eta * view->residual) / view->alpha;
   double share = budget * budget / (double)view->blocks;
   double c16 = calibrate(view, view->error_16, view->measured_16), c32 = calibrate(view, view->error_f32, view->measured_f32);
   for (int64_t b = 0; b < view->blocks; b++) {
     double e16 = view->error_16[b], e32 = view->error_f32[b], p2 = view->direction_norm2[b];
     level[b] = c16 * e16 * e16 * p2 <= share ? HT_LEVEL_16 : c32 * e32 * e32 * p2 <= share ? HT_LEVEL_32 : HT_LEVEL_64;
   }
+}
+
+static void decide_budget(const ht_policy *self, const ht_policy_view *view, uint8_t *level) {
+  ht_policy_decide_budget(self, view, self->theta, level);
 }
 
 /* The caller sees precisions where levels are stored. */
@@ -46,7 +50,7 @@ static void decide_user(const ht_policy *self, const ht_policy_view *view, uint8
 }
 
 void ht_policy_create_user(ht_policy_fn fn, void *user, ht_policy *policy) {
-  *policy = (ht_policy){.name = "custom", .start = HT_LEVEL_64, .decide = decide_user, .user_fn = fn, .user = user};
+  *policy = (ht_policy){.name = "custom", .start = HT_LEVEL_64, .decide = decide_user, .user_fn = fn, .user = user, .sees_direction = 1};
 }
 
 static ht_policy fixed(const char *name, ht_level level) {
@@ -116,8 +120,9 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
   return p;
 }
 
-static const char *const names[] = {"auto", "fixed:f64", "fixed:f32", "fixed:bf16", "rule", "budget"};
-enum { AUTO, F64, F32, BF16, RULE, BUDGET, POLICIES };
+static const char *const names[] = {"auto", "fixed:f64", "fixed:f32", "fixed:bf16", "rule", "budget", "learned:FILE"};
+enum { AUTO, F64, F32, BF16, RULE, BUDGET, LEARNED, POLICIES };
+static const char LEARNED_PREFIX[] = "learned:";
 
 static const char *name_at(void *user, int index) {
   (void)user;
@@ -126,11 +131,17 @@ static const char *name_at(void *user, int index) {
 
 ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, const ht_policy_facts *facts, ht_policy *policy, char *why) {
   int index = 0;
+  size_t prefix = sizeof LEARNED_PREFIX - 1;
   why[0] = 0;
-  while (index < POLICIES && strcmp(names[index], options->policy)) index++;
-  if (index == POLICIES) {
+  if (!strncmp(options->policy, LEARNED_PREFIX, prefix) && options->policy[prefix]) {
+    HT_TRY(ctx, ht_policy_create_learned(ctx, options->policy + prefix, options, policy, why));
+    return HT_OK;
+  }
+  while (index < LEARNED && strcmp(names[index], options->policy)) index++;
+  if (index == LEARNED) {
     const char *nearest = ht_nearest(options->policy, POLICIES, name_at, NULL);
-    HT_FAIL(ctx, HT_BAD_OPTION, "there is no policy '%s'; %s%s%s the policies are auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget",
+    HT_FAIL(ctx, HT_BAD_OPTION,
+            "there is no policy '%s'; %s%s%s the policies are auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget and learned:FILE",
             options->policy, nearest ? "did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
   }
   switch (index) {

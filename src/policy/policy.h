@@ -3,6 +3,7 @@
 #define HT_POLICY_POLICY_H
 #include "backend/backend.h"
 #include "halftone/solver.h"
+#include "policy/learned.h"
 #include "policy/options.h"
 
 typedef struct ht_policy ht_policy;
@@ -21,6 +22,12 @@ struct ht_policy {
   double error_start;
   ht_policy_fn user_fn;
   void *user;
+  int sees_direction;        /* it wants view->direction */
+  ht_learned *learned;       /* with its weights as they are deployed; NULL: not a learned policy */
+  ht_learned_action *action; /* what the outputs of its network stand for */
+  int window;                /* of the kind window: ht_policy_choose_action in the place of `decide` */
+  int interval;              /* iterations between two looks that it was made for; 0: any, and longer ones while nothing changes */
+  int threads;
 };
 
 /* What auto chooses from, all measured when the matrix is prepared; the shares go to the report too. */
@@ -35,9 +42,18 @@ typedef struct ht_policy_facts {
   double error_16, error_32;             /* largest column errors against the scaled matrix: about the relative change of A */
 } ht_policy_facts;
 
-/* By name: auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget. `why` (256 characters) receives a sentence of what auto chose.
- * HT_BAD_OPTION with the nearest name for others. */
+/* By name: auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget, learned:FILE. `why` (256 characters) receives a sentence of what auto
+ * chose, or of what was learned. HT_BAD_OPTION with the nearest name for others; the errors of ht_learned_read. */
 ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, const ht_policy_facts *facts, ht_policy *policy, char *why);
 void ht_policy_create_user(ht_policy_fn fn, void *user, ht_policy *policy);
+void ht_policy_release(ht_context *ctx, ht_policy *policy); /* what it owns; copies of it hold nothing of their own */
+
+/* learned.c: from a policy file. */
+ht_status ht_policy_create_learned(ht_context *ctx, const char *path, const ht_policy_options *options, ht_policy *policy, char *why);
+
+/* Of the kind window: the action that these features call for. */
+ht_learned_action ht_policy_choose_action(const ht_policy *self, const float *features);
+/* The budget's levels, whatever the policy. */
+void ht_policy_decide_budget(const ht_policy *self, const ht_policy_view *view, double theta, uint8_t *level);
 
 #endif

@@ -1,5 +1,6 @@
 /* What this build and this machine offer. SPDX-License-Identifier: BSD-3-Clause */
 #include "halftone/about.h"
+#include <jansson.h>
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +74,8 @@ static void about_isa(ht_context *ctx, char *text, size_t size) {
 
 static void about_libraries(ht_context *ctx, char *text, size_t size) {
   (void)ctx;
-  snprintf(text, size, "OpenMP %d (up to %d threads), zlib %s", _OPENMP, omp_get_thread_limit(), zlibVersion());
+  snprintf(text, size, "OpenMP %d (up to %d threads), zlib %s, jansson %s", _OPENMP, omp_get_thread_limit(), zlibVersion(),
+           jansson_version_str());
 }
 
 static const struct {

@@ -19,6 +19,7 @@ static ht_status block_statistics(ht_loop *loop) {
       double v = p[order ? order[i] : i];
       norm2 += v * v;
       largest = fmax(largest, fabs(v));
+      if (s->block_direction) s->block_direction[i] = v;
     }
     s->block_norm2[b] = norm2;
     s->block_max[b] = largest;

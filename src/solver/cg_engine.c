@@ -10,7 +10,12 @@ static double direction_square(const ht_loop *loop) { return loop->op->backend->
 
 static void levels_changed(ht_loop *loop) { loop->op->backend->engine_set_levels(loop->engine, loop->block_level); }
 
-static ht_cg_event run(ht_loop *loop) { return loop->op->backend->engine_run(loop->engine, &loop->state); }
+static ht_cg_event run(ht_loop *loop) {
+  ht_cg_state *s = &loop->state;
+  ht_cg_event event = loop->op->backend->engine_run(loop->engine, s);
+  if (event == HT_CG_DECIDE && s->block_direction) loop->op->backend->engine_get_direction(loop->engine, s->block_direction);
+  return event;
+}
 
 static const ht_loop_calls calls = {run, set_iterate, get_iterate, set_residual, get_residual, direction_square, levels_changed};
 

@@ -24,10 +24,10 @@ static int64_t iteration_limit(const ht_guard *g) {
 static void set_events(ht_guard *g) {
   ht_cg_state *s = &g->loop->state;
   s->goal = g->options->stopping == HT_STOPPING_PAPER ? g->goal : fmax(g->goal * AIM, g->norm_b * LOWEST_AIM);
-  s->replace_below = g->drop > 0 && g->drop * g->reference > s->goal ? g->drop * g->reference : -1;
+  s->replace_below = g->to_replace < HT_LEVEL_64 && g->drop > 0 && g->drop * g->reference > s->goal ? g->drop * g->reference : -1;
   s->grow_above = ht_guard_lowest_level(g) < HT_LEVEL_64 ? 1e6 * g->reference : INFINITY;
   s->iteration_end = iteration_limit(g);
-  s->decide_at = g->policy.decide && g->loop->op->blocks ? g->next_look : INT64_MAX;
+  s->decide_at = (g->policy.decide || g->policy.window) && g->loop->op->blocks ? g->next_look : INT64_MAX;
   s->decide_rule = g->loop->decides ? g->policy.rule : HT_DECIDE_HOST;
   s->decide_every = g->policy_interval;
   s->theta = g->policy.theta;
@@ -41,8 +41,11 @@ static void begin(ht_guard *g, double norm) {
   ht_cg_state *s = &g->loop->state;
   g->floor = HT_LEVEL_16;
   g->policy = g->asked;
-  g->interval = g->next_look = g->policy_interval;
+  g->interval = g->policy_interval;
+  g->next_look = g->policy.interval ? 0 : g->policy_interval; /* a learned policy knows of no start but its own */
+  g->by_budget = 0;
   ht_guard_start_levels(g);
+  ht_guard_note_levels(g);
   g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(ht_guard_lowest_level(g)) : 0;
   g->reference = g->lowest = norm;
   g->claimed = INFINITY;
@@ -52,6 +55,8 @@ static void begin(ht_guard *g, double norm) {
   g->next_check = g->check_every;
   g->next_pause = g->progress ? 0 : g->loop->decides ? ENGINE_FIRST_PAUSE : 1;
   g->segment_end = -1;
+  g->gap = g->gap_borne = g->ritz_smallest = g->ritz_largest = NAN;
+  g->ritz_steps = 0;
   g->replacements = g->restores = 0;
   s->iteration = 0;
   s->fresh = 1;
@@ -333,4 +338,5 @@ void ht_guard_release(ht_guard *g) {
     *host[k] = NULL;
   }
   ht_certifier_release(&g->certifier);
+  ht_policy_release(g->ctx, &g->asked);
 }

@@ -21,6 +21,7 @@ typedef struct ht_guard {
   const ht_null_space *null_space; /* of the matrix */
   ht_policy asked;                 /* as it was made; `policy` may go over to its fallback */
   ht_policy policy;
+  const ht_policy_facts *known; /* of the matrix and its storage */
   const ht_solve_options *options;
   int64_t policy_interval;
   ht_progress_fn progress;
@@ -38,6 +39,8 @@ typedef struct ht_guard {
   ht_reduction facts[HT_FACTS];
   int64_t facts_of;    /* the certificate that they were taken with, by its number; -1: none */
   ht_level floor;      /* lowest level allowed: raised when a level fails */
+  ht_level to_replace; /* lowest level whose error is in the loop's residual and left to the next replacement; FP64: none */
+  int by_budget;       /* the levels are the error budget's, which leaves nothing to replacement */
   double reference;    /* ||r|| at the last replacement or start */
   double drop;         /* replace when ||r|| falls below drop * reference; 0: never */
   double best_norm;    /* true residual of `best`, or infinity */
@@ -52,6 +55,9 @@ typedef struct ht_guard {
   int64_t check_every;
   int64_t interval; /* iterations to the policy's next look: policy_interval, longer while nothing changes */
   int64_t next_look;
+  double gap, gap_borne; /* between the true residual and the loop's when it was last seen, and what would have been borne; NaN: never */
+  int64_t ritz_steps;    /* of the CG coefficients that the following were made of */
+  double ritz_smallest, ritz_largest;
   int64_t segment_end; /* CG coefficients up to here belong to one Krylov space; -1: still running */
   int64_t replacements, restores;
   char *detail; /* HT_REPORT_TEXT: the value and index that show the outcome */
@@ -71,9 +77,12 @@ ht_status ht_guard_look(ht_guard *guard, const double *vector, const double **en
 /* guard_events.c: what to do about an event. Sets *done and *outcome when the solve is over. */
 ht_status ht_guard_handle(ht_guard *guard, ht_cg_event event, int *done, ht_outcome *outcome);
 void ht_guard_ritz_extremes(const ht_guard *guard, double *smallest, double *largest);
+/* guard_window.c: the levels until the next look, by a policy of the kind window. */
+void ht_guard_decide_window(ht_guard *guard, const ht_policy_view *view);
 /* guard_levels.c */
 ht_level ht_guard_lowest_level(const ht_guard *guard);
 void ht_guard_start_levels(ht_guard *guard);
+void ht_guard_note_levels(ht_guard *guard); /* after the loop's residual was made true: what its next error will be left to */
 void ht_guard_consult_policy(ht_guard *guard);
 void ht_guard_give_up_level(ht_guard *guard); /* it failed: over to the policy's fallback where it has one, else one level up */
 double ht_guard_first_drop(ht_level level);   /* how far the residual may fall before it is first replaced; 0: never */

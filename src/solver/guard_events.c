@@ -25,7 +25,7 @@ static ht_status on_dropped(ht_guard *g, ht_cg_event event, int *done, ht_outcom
   if (norm > 0.5 * before)
     ht_guard_give_up_level(g);
   else
-    g->drop = fmin(fmax(30 * change / before, ht_guard_first_drop(ht_guard_lowest_level(g))), 0.3);
+    g->drop = fmin(fmax(30 * change / before, ht_guard_first_drop(g->to_replace)), 0.3);
   return HT_OK;
 }
 
@@ -160,7 +160,8 @@ static ht_status check_level(ht_guard *g) {
 
 static ht_status check_progress(ht_guard *g, int *done, ht_outcome *outcome) {
   const ht_cg_state *s = &g->loop->state;
-  if (s->norm_r < g->best_norm && ht_guard_lowest_level(g) == HT_LEVEL_64) { /* below FP64 the loop's residual is no measure of x */
+  /* With the error of lower levels in it the loop's residual is no measure of x. */
+  if (s->norm_r < g->best_norm && ht_guard_lowest_level(g) == HT_LEVEL_64 && g->to_replace == HT_LEVEL_64) {
     g->loop->calls->get_iterate(g->loop, g->best);
     g->best_norm = s->norm_r;
     g->best_written = 1;

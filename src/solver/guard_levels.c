@@ -31,6 +31,20 @@ static int64_t sum_of_levels(const ht_guard *g) {
   return sum;
 }
 
+/* The lowest level whose error the policy leaves to replacement. */
+static ht_level level_to_replace(const ht_guard *g) { return g->policy.replaces && !g->by_budget ? ht_guard_lowest_level(g) : HT_LEVEL_64; }
+
+void ht_guard_note_levels(ht_guard *g) { g->to_replace = level_to_replace(g); }
+
+/* A policy that mixes low levels into its choice: the first one to be read begins a gap, and the lowest says how soon it is closed. */
+static void follow_levels(ht_guard *g) {
+  ht_level lowest = level_to_replace(g);
+  if (lowest >= g->to_replace) return;
+  if (g->to_replace == HT_LEVEL_64) g->reference = g->loop->state.norm_r;
+  g->to_replace = lowest;
+  if (g->options->stopping == HT_STOPPING_TRUE) g->drop = fmax(g->drop, ht_guard_first_drop(lowest));
+}
+
 void ht_guard_consult_policy(ht_guard *g) {
   const ht_cg_state *s = &g->loop->state;
   ht_policy_view view = {.iteration = s->iteration,
@@ -43,12 +57,17 @@ void ht_guard_consult_policy(ht_guard *g) {
                          .error_16 = g->loop->op->column_error[HT_LEVEL_16],
                          .error_f32 = g->loop->op->column_error[HT_LEVEL_32],
                          .measured_16 = sqrt(s->error2[HT_LEVEL_16]),
-                         .measured_f32 = sqrt(s->error2[HT_LEVEL_32])};
+                         .measured_f32 = sqrt(s->error2[HT_LEVEL_32]),
+                         .direction = s->block_direction};
   int64_t before = sum_of_levels(g);
-  g->policy.decide(&g->policy, &view, g->loop->block_level);
+  if (g->policy.window)
+    ht_guard_decide_window(g, &view);
+  else
+    g->policy.decide(&g->policy, &view, g->loop->block_level);
   enforce_floor(g);
-  /* A look costs a few per cent of a product: the less it changes, the longer until the next. */
-  int64_t longest = 8 * g->policy_interval;
+  follow_levels(g);
+  /* A look costs a few per cent of a product: the less it changes, the longer until the next, but for a policy that has its own time. */
+  int64_t longest = g->policy.interval ? g->policy_interval : 8 * g->policy_interval;
   g->interval = sum_of_levels(g) != before ? g->policy_interval : 2 * g->interval < longest ? 2 * g->interval : longest;
   g->next_look = s->iteration + g->interval;
 }
@@ -62,6 +81,7 @@ static void raise_floor(ht_guard *g) {
   ht_level lowest = ht_guard_lowest_level(g);
   g->floor = lowest < HT_LEVEL_64 ? lowest + 1 : HT_LEVEL_64;
   enforce_floor(g);
+  ht_guard_note_levels(g);
   g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(ht_guard_lowest_level(g)) : 0;
 }
 
@@ -76,6 +96,7 @@ void ht_guard_give_up_level(ht_guard *g) {
   g->policy.fallback = NULL;
   g->policy.replaces = 0;
   g->policy.start = HT_LEVEL_64;
+  g->to_replace = HT_LEVEL_64;
   g->drop = 0;
   g->next_look = g->loop->state.iteration + g->interval;
   ht_guard_start_levels(g);
@@ -100,6 +121,11 @@ static double distance(ht_guard *g, double square) {
   return ht_norm2_of_square(&g->certifier, g->previous, square);
 }
 
+static void note_gap(ht_guard *g, double norm, double change) {
+  g->gap = change;
+  g->gap_borne = KEEP_DIRECTION * norm;
+}
+
 ht_status ht_guard_refresh(ht_guard *g, double *norm, double *change) {
   ht_reduction apart = {HT_DISTANCE_SQUARE, g->previous, g->residual, 0};
   g->loop->calls->get_iterate(g->loop, g->x);
@@ -107,6 +133,7 @@ ht_status ht_guard_refresh(ht_guard *g, double *norm, double *change) {
   HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, 1, &apart, norm));
   g->certified = *norm;
   *change = distance(g, apart.result);
+  note_gap(g, *norm, *change);
   keep_if_best(g, *norm);
   return HT_OK;
 }
@@ -131,6 +158,7 @@ ht_status ht_guard_refresh_claim(ht_guard *g, double *norm, double *change) {
   g->loop->calls->get_residual(g->loop, g->previous);
   g->certifier.backend->reduce(g->ctx, g->loop->op->n, 1, &apart);
   *change = distance(g, apart.result);
+  note_gap(g, *norm, *change);
   keep_if_best(g, *norm);
   return HT_OK;
 }
@@ -156,6 +184,7 @@ void ht_guard_restart(ht_guard *g) {
 void ht_guard_replace(ht_guard *g, double norm, double change) {
   g->loop->calls->set_residual(g->loop, g->residual);
   if (!(change <= KEEP_DIRECTION * norm)) ht_guard_restart(g);
+  ht_guard_note_levels(g);
   g->reference = norm;
   g->replacements++;
 }
@@ -167,6 +196,7 @@ ht_status ht_guard_restore(ht_guard *g) {
   HT_TRY(g->ctx, ht_certify(&g->certifier, g->best, g->b, g->residual, 0, NULL, &norm));
   g->loop->calls->set_residual(g->loop, g->residual);
   ht_guard_restart(g);
+  ht_guard_note_levels(g);
   g->reference = norm;
   g->restores++;
   return HT_OK;

@@ -39,10 +39,15 @@ void ht_loop_destroy(ht_loop *loop) {
   if (loop->engine) backend->engine_release(loop->engine);
   void *vectors[] = {s->x, s->r, s->p, s->s, s->z};
   for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++) backend->memory_release(loop->ctx, vectors[k]);
-  void *memory[] = {s->history,        s->alphas,        s->betas,       s->block_norm2, s->block_max,
-                    loop->block_level, loop->tile_level, loop->diagonal, loop->direction};
+  void *memory[] = {s->history,         s->alphas,         s->betas,         s->block_norm2, s->block_max,
+                    s->block_direction, loop->block_level, loop->tile_level, loop->diagonal, loop->direction};
   for (size_t k = 0; k < sizeof memory / sizeof *memory; k++) ht_release(loop->ctx, memory[k]);
   ht_release(loop->ctx, loop);
+}
+
+ht_status ht_loop_keep_direction(ht_loop *loop) {
+  HT_TRY(loop->ctx, ht_allocate_zeroed(loop->ctx, loop->op->blocks * HT_COLUMN_BLOCK, sizeof(double), &loop->state.block_direction));
+  return HT_OK;
 }
 
 double ht_loop_direction_square(const ht_loop *loop) {

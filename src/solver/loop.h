@@ -47,6 +47,9 @@ ht_status ht_loop_create_fused(ht_context *ctx, ht_operator *op, const double *d
 ht_status ht_loop_create_engine(ht_context *ctx, ht_operator *op, const double *diagonal, int64_t capacity, ht_loop **loop);
 void ht_loop_destroy(ht_loop *loop); /* NULL is allowed */
 
+/* From now on the loop leaves the direction itself too where it leaves its block norms. An engine must have engine_get_direction. */
+ht_status ht_loop_keep_direction(ht_loop *loop);
+
 /* p'p of a loop whose vectors are in its state. */
 double ht_loop_direction_square(const ht_loop *loop);
 

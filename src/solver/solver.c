@@ -297,24 +297,37 @@ static ht_status update_values(ht_solver *s) {
   return HT_OK;
 }
 
+static ht_status make_policy(ht_solver *s) {
+  ht_policy *p = &s->guard.asked;
+  const ht_operator *op = s->op;
+  s->why[0] = 0;
+  if (s->policy_fn)
+    ht_policy_create_user(s->policy_fn, s->policy_user, p);
+  else
+    HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &s->facts, p, s->why));
+  HT_CHECK(s->ctx, (!p->decide && !p->window) || !op->blocks || sees_blocks(s), HT_BAD_OPTION,
+           "the policy %s looks at the direction block by block, which the textbook loop cannot on the %s backend's storage; use --engine "
+           "auto, or a fixed policy",
+           p->name, op->backend->name);
+  int possible = !s->loop->engine || op->backend->engine_get_direction;
+  HT_CHECK(s->ctx, !p->sees_direction || !p->learned || possible, HT_UNSUPPORTED,
+           "the policy %s looks at the direction itself, which the engine %s of the %s backend does not give; use --backend cpu", p->name,
+           s->loop->name, op->backend->name);
+  if (p->sees_direction && possible && op->blocks) HT_TRY(s->ctx, ht_loop_keep_direction(s->loop));
+  return HT_OK;
+}
+
 static ht_status make_all(ht_solver *s) {
   if (s->op) HT_TRY(s->ctx, update_values(s));
   if (!s->op) HT_TRY(s->ctx, make_operator(s));
   if (!s->precond) HT_TRY(s->ctx, make_precond(s));
   HT_TRY(s->ctx, make_loop(s));
   ht_guard *g = &s->guard;
-  *g = (ht_guard){.ctx = s->ctx, .loop = s->loop, .matrix = s->matrix, .null_space = &s->null_space, .options = &s->options.solve};
+  *g = (ht_guard){
+      .ctx = s->ctx, .loop = s->loop, .matrix = s->matrix, .null_space = &s->null_space, .options = &s->options.solve, .known = &s->facts};
   HT_TRY(s->ctx, ht_guard_allocate(g, s->symmetric != s->matrix));
   s->facts = gather_facts(s);
-  s->why[0] = 0;
-  if (s->policy_fn)
-    ht_policy_create_user(s->policy_fn, s->policy_user, &g->asked);
-  else
-    HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &s->facts, &g->asked, s->why));
-  HT_CHECK(s->ctx, !g->asked.decide || !s->op->blocks || sees_blocks(s), HT_BAD_OPTION,
-           "the policy %s looks at the direction block by block, which the textbook loop cannot on the %s backend's storage; use --engine "
-           "auto, or a fixed policy",
-           g->asked.name, s->op->backend->name);
+  HT_TRY(s->ctx, make_policy(s));
   HT_TRY(s->ctx, s->backend->failed(s->ctx));
   return HT_OK;
 }
@@ -377,7 +390,10 @@ static void describe(const ht_solver *s, ht_report *r) {
   r->columns = 1;
   r->threads = s->ctx->threads;
   r->time_setup_s = s->time_setup_s;
-  snprintf(r->policy, sizeof r->policy, "%s", s->policy_fn ? "custom" : s->options.policy.policy);
+  snprintf(r->policy, sizeof r->policy, "%s",
+           s->policy_fn             ? "custom"
+           : s->guard.asked.learned ? s->guard.asked.name
+                                    : s->options.policy.policy);
   snprintf(r->version, sizeof r->version, "%s", ht_version());
   if (!op) return; /* refused: nothing was chosen */
   r->share_exact_16 = s->facts.share_exact_16;
@@ -395,6 +411,8 @@ static void describe(const ht_solver *s, ht_report *r) {
   snprintf(r->isa, sizeof r->isa, "%s", op->backend->isa());
 }
 
+enum { USUAL_INTERVAL = 8 }; /* iterations between two looks of a policy that has no wish of its own */
+
 static ht_status solve_column(ht_solver *s, const double *b, double *x, ht_report *r) {
   describe(s, r);
   if (s->refused != HT_CONVERGED) {
@@ -404,7 +422,8 @@ static ht_status solve_column(ht_solver *s, const double *b, double *x, ht_repor
     snprintf(r->detail, sizeof r->detail, "%s", s->refusal);
     return HT_OK;
   }
-  s->guard.policy_interval = s->options.policy.policy_interval;
+  int64_t asked = s->options.policy.policy_interval, own = s->guard.asked.interval;
+  s->guard.policy_interval = asked ? asked : own ? own : USUAL_INTERVAL;
   s->guard.asked.theta = s->options.policy.budget_theta;
   s->guard.asked.eta = s->options.policy.budget_eta;
   s->guard.progress = s->progress;

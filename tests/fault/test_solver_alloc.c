@@ -1,7 +1,10 @@
 /* Every allocation of a solver's life refused once: the call fails cleanly, and the same call then works.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <unistd.h>
 #include "solve/solve_helpers.h"
 #include "support/failing.h"
+#include "support/learned.h"
 
 enum { SMALL = 20, LARGE = 70 };
 
@@ -86,8 +89,29 @@ static void live(failing_allocator *memory, ht_context *ctx, const char *option,
   ht_matrix_destroy(small), ht_matrix_destroy(large), ht_matrix_destroy(nearly);
 }
 
+static char policy[64] = "learned:/tmp/halftone-policy-XXXXXX";
+
+static int write_policy(void **state) {
+  char *path = policy + strlen("learned:");
+  ht_context *ctx;
+  (void)state;
+  int file = mkstemp(path);
+  if (file < 0 || close(file) || ht_context_create(&ctx) != HT_OK) return -1;
+  ht_learned *l = learned_random(ctx, HT_LEARNED_TILES, 2, 3, 1);
+  int wrong = !l || learned_write(ctx, l, path);
+  ht_learned_release(ctx, l);
+  ht_context_destroy(ctx);
+  return wrong;
+}
+
+static int remove_policy(void **state) {
+  (void)state;
+  return remove(policy + strlen("learned:"));
+}
+
 static void every_refusal(void **state) {
-  static const char *const options[][2] = {{"precond", "jacobi"}, {"precond", "ic0"}, {"format", "csr"}, {"format", "tilecsc"}};
+  const char *const options[][2] = {
+      {"precond", "jacobi"}, {"precond", "ic0"}, {"format", "csr"}, {"format", "tilecsc"}, {"policy", policy}};
   (void)state;
   for (size_t o = 0; o < sizeof options / sizeof *options; o++)
     for (long fail_at = -1, requests = 0; fail_at < requests; fail_at++) {
@@ -103,5 +127,5 @@ static void every_refusal(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_refusal)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, write_policy, remove_policy);
 }

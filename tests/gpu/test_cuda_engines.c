@@ -4,10 +4,11 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "data/matrix.h"
 #include "halftone/halftone.h"
 #include "support/generated.h"
-#include "support/random.h"
+#include "support/learned.h"
 
 #define OK(call) assert_int_equal((call), HT_OK)
 enum { MOST_OPTIONS = 8 };
@@ -104,12 +105,44 @@ static const char *const systems[] = {
     "trefethen size=2000",
 };
 enum { SYSTEMS = sizeof systems / sizeof *systems };
-static const char *const policies[] = {"fixed:f64", "fixed:f32", "fixed:bf16", "auto", "rule", "budget", "custom"};
-enum { POLICIES = 7, F64 = 0, FIRST_DECIDING = 4, CUSTOM = 6 };
+static char tiles[] = "learned:/tmp/halftone-policy-XXXXXX", window[] = "learned:/tmp/halftone-policy-XXXXXX";
+static const char *const policies[] = {"fixed:f64", "fixed:f32", "fixed:bf16", "auto", "rule", "budget", "custom", tiles, window};
+enum { POLICIES = 9, F64 = 0, FIRST_DECIDING = 4, CUSTOM = 6 };
+
+/* A random network of the kind at the path in `policy`. */
+static int make_policy(ht_learned_kind kind, char *policy) {
+  char *path = policy + strlen("learned:");
+  ht_context *ctx;
+  int file = mkstemp(path);
+  if (file < 0 || close(file) || ht_context_create(&ctx) != HT_OK) return -1;
+  ht_learned *l = learned_random(ctx, kind, 16, 7, 3);
+  int wrong = !l || learned_write(ctx, l, path);
+  ht_learned_release(ctx, l);
+  ht_context_destroy(ctx);
+  return wrong;
+}
+
+static int make_policies(void **state) {
+  (void)state;
+  return make_policy(HT_LEARNED_TILES, tiles) || make_policy(HT_LEARNED_WINDOW, window);
+}
+
+static int remove_policies(void **state) {
+  (void)state;
+  return remove(tiles + strlen("learned:")) || remove(window + strlen("learned:"));
+}
 
 typedef struct looks {
   int count, wrong;
 } looks;
+
+/* Whether the entries of p in a block have the norm that the engine found, and are 0 behind the last unknown. */
+static int fits(const ht_policy_view *view, int64_t block) {
+  double square = 0, norm2 = view->direction_norm2[block];
+  for (int i = 0; i < HT_COLUMN_BLOCK; i++)
+    square += view->direction[block * HT_COLUMN_BLOCK + i] * view->direction[block * HT_COLUMN_BLOCK + i];
+  return fabs(square - norm2) <= 1e-12 * norm2;
+}
 
 /* Sees what it was promised, and mixes the levels. */
 static int custom_policy(void *user, const ht_policy_view *view, uint8_t *precision) {
@@ -121,6 +154,7 @@ static int custom_policy(void *user, const ht_policy_view *view, uint8_t *precis
     double largest = view->direction_max[k];
     l->wrong +=
         !(largest * largest <= view->direction_norm2[k] * (1 + 1e-12) && view->direction_norm2[k] <= 64 * largest * largest * (1 + 1e-12));
+    l->wrong += !view->direction || !fits(view, k);
     precision[k] = (uint8_t)((view->iteration / 8 + k) % 3 == 0 ? HT_F32 : HT_F64);
   }
   l->wrong += !(square > 0) || !(view->residual > 0) || !(view->alpha > 0);
@@ -639,5 +673,5 @@ int main(void) {
       cmocka_unit_test(sizes_of_all_kinds),
       cmocka_unit_test(a_full_device_is_told_and_forgotten),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, make_policies, remove_policies);
 }

@@ -357,6 +357,10 @@ static void remote_set_iterate(ht_engine *e, const double *x) { e->loop->calls->
 static void remote_get_iterate(ht_engine *e, double *x) { e->loop->calls->get_iterate(e->loop, remote_vector(x, e->loop->op->n)); }
 static void remote_set_residual(ht_engine *e, const double *r) { e->loop->calls->set_residual(e->loop, remote_vector(r, e->loop->op->n)); }
 static void remote_get_residual(ht_engine *e, double *r) { e->loop->calls->get_residual(e->loop, remote_vector(r, e->loop->op->n)); }
+static void remote_get_direction(ht_engine *e, double *p) {
+  const ht_loop *loop = e->loop;
+  for (int64_t i = 0; i < loop->op->split->padded; i++) p[i] = ldexp(loop->state.p[i], -ht_split_exponent(loop->op->split, i));
+}
 static double remote_direction_square(ht_engine *e) { return e->loop->calls->direction_square(e->loop); }
 
 static void remote_engine_release(ht_engine *engine) {
@@ -377,7 +381,8 @@ static void remote_engine_release(ht_engine *engine) {
     .store_release = remote_store_release, .engine_create = remote_engine_create, .engine_run = remote_engine_run,                         \
     .engine_set_levels = remote_set_levels, .engine_set_iterate = remote_set_iterate, .engine_get_iterate = remote_get_iterate,            \
     .engine_set_residual = remote_set_residual, .engine_get_residual = remote_get_residual,                                                \
-    .engine_direction_square = remote_direction_square, .engine_release = remote_engine_release                                            \
+    .engine_direction_square = remote_direction_square, .engine_get_direction = remote_get_direction,                                      \
+    .engine_release = remote_engine_release                                                                                                \
   }
 
 static const ht_backend remote_backend = REMOTE_TABLE("remote"), remote_cuda = REMOTE_TABLE("cuda");

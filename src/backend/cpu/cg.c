@@ -133,6 +133,7 @@ static void block_statistics(const ht_split_view *a, const ht_cg_state *state, i
       double v = state->p[i] * ldexp(1.0, -ht_split_exponent(a, i));
       norm2 += v * v;
       if (fabs(v) > largest) largest = fabs(v);
+      if (state->block_direction) state->block_direction[i] = v;
     }
     state->block_norm2[b] = norm2;
     state->block_max[b] = largest;

@@ -109,6 +109,7 @@ void ht_cuda_engine_set_iterate(ht_engine *engine, const double *x);
 void ht_cuda_engine_get_iterate(ht_engine *engine, double *x);
 void ht_cuda_engine_set_residual(ht_engine *engine, const double *r);
 void ht_cuda_engine_get_residual(ht_engine *engine, double *r);
+void ht_cuda_engine_get_direction(ht_engine *engine, double *p);
 double ht_cuda_engine_direction_square(ht_engine *engine);
 void ht_cuda_engine_release(ht_engine *engine);
 

@@ -2,6 +2,7 @@
  * the streaming engine replays a graph until the device says that something happened. SPDX-License-Identifier: BSD-3-Clause */
 #include "backend/cuda/cg.h"
 #include "backend/cuda/store.h"
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -238,9 +239,21 @@ static void convert_direction(ht_engine *e, ht_kernel kernel) {
   ht_cuda_launch(e->cuda, kernel, ht_cuda_over(a->padded / 2), HT_ARGS(a, &e->v));
 }
 
-double ht_cuda_engine_direction_square(ht_engine *e) {
+/* The direction in FP64, wherever it is kept. */
+static const double *wide_direction(ht_engine *e) {
   if (e->narrow) convert_direction(e, HT_KERNEL_cg_widen);
-  return ht_cuda_dot(e->ctx, e->store->view.padded, e->v.p, e->v.p);
+  return e->v.p;
+}
+
+void ht_cuda_engine_get_direction(ht_engine *e, double *p) {
+  const ht_store *store = e->store;
+  if (ht_cuda_copy(e->cuda, store->view.padded * 8, wide_direction(e), p) != HT_OK) return; /* `failed` says so */
+  for (int64_t i = 0; i < store->view.padded; i++) p[i] = ldexp(p[i], -store->exponent[i]);
+}
+
+double ht_cuda_engine_direction_square(ht_engine *e) {
+  const double *p = wide_direction(e);
+  return ht_cuda_dot(e->ctx, e->store->view.padded, p, p);
 }
 
 void ht_cuda_engine_set_levels(ht_engine *e, const uint8_t *block_level) {

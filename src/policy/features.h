@@ -1,0 +1,32 @@
+/* The features that policies of the kind window decide by. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_POLICY_FEATURES_H
+#define HT_POLICY_FEATURES_H
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+#define HT_FEATURE(name, meaning) HT_FEATURE_##name,
+#include "policy/features.def"
+#undef HT_FEATURE
+  HT_FEATURES
+};
+
+/* What they are made of. Numbers that are not known are NaN, and their features 0. */
+typedef struct ht_feature_view {
+  int64_t iteration, n;
+  double residual, residual_start, residual_goal;
+  double residual_8, residual_32; /* that many iterations ago */
+  double alpha, beta;
+  double ritz_smallest, ritz_largest;
+  double error_16, error_32; /* largest column errors, against a matrix of norm 1 */
+  double exact_16, exact_32, nonzeros_per_row, bytes_streamed, cache_bytes;
+  int unknowns_per_node, device;
+  double gap_used, gap_allowed;
+  int level, floor; /* ht_level */
+} ht_feature_view;
+
+void ht_features_fill(const ht_feature_view *view, float feature[HT_FEATURES]);
+/* All names with commas between them; returns the length it needs, as snprintf does. */
+size_t ht_feature_names(char *text, size_t size);
+
+#endif

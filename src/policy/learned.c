@@ -1,0 +1,141 @@
+/* Learned policies: what their files name, and how they decide. SPDX-License-Identifier: BSD-3-Clause */
+#include "policy/learned.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/convert.h"
+#include "base/number.h"
+#include "policy/features.h"
+#include "policy/learned_file.h"
+#include "policy/policy.h"
+
+/* ---- actions ---- */
+
+int ht_learned_inputs(ht_learned_kind kind) { return kind == HT_LEARNED_TILES ? (int)HT_COLUMN_BLOCK : (int)HT_FEATURES; }
+
+const char *ht_learned_usual_actions(ht_learned_kind kind) {
+  return kind == HT_LEARNED_TILES ? "f64,f32,16" : "f64,f32,16,budget:0.03,budget:0.1";
+}
+
+static int parse_action(const char *word, size_t length, ht_learned_action *action) {
+  static const char *const levels[HT_LEVELS] = {"16", "f32", "f64"};
+  static const char budget[] = "budget:";
+  char number[32], *end;
+  *action = (ht_learned_action){.level = HT_LEVEL_64};
+  for (int level = 0; level < HT_LEVELS; level++)
+    if (strlen(levels[level]) == length && !strncmp(word, levels[level], length)) {
+      action->level = (ht_level)level;
+      return 1;
+    }
+  size_t prefix = sizeof budget - 1;
+  if (length <= prefix || length - prefix >= sizeof number || strncmp(word, budget, prefix)) return 0;
+  memcpy(number, word + prefix, length - prefix);
+  number[length - prefix] = 0;
+  action->theta = ht_parse_real(number, &end);
+  return !*end && action->theta > 0 && action->theta <= 1;
+}
+
+int ht_learned_actions(ht_learned_kind kind, const char *list, ht_learned_action *action) {
+  int count = 0;
+  if (kind == HT_LEARNED_TILES && strcmp(list, ht_learned_usual_actions(kind))) return 0;
+  for (const char *at = list; at;) {
+    size_t length = strcspn(at, ",");
+    if (count == HT_NETWORK_MOST_ACTIONS || !parse_action(at, length, &action[count++])) return 0;
+    at = at[length] ? at + length + 1 : NULL;
+  }
+  return count;
+}
+
+void ht_learned_release(ht_context *ctx, ht_learned *learned) {
+  if (!learned) return;
+  ht_release(ctx, learned->network.weights);
+  ht_release(ctx, learned);
+}
+
+/* ---- decisions ---- */
+
+/* The likeliest action; of equals the first, which is the most precise of f64, f32, 16. */
+static int likeliest(const float *logits, int actions) {
+  int best = 0;
+  for (int a = 1; a < actions; a++)
+    if (logits[a] > logits[best]) best = a;
+  return best;
+}
+
+enum { CHUNK = 16 }; /* blocks that one thread looks at together */
+
+/* The paper's state: the 64 entries of p by max(||p_b||, delta), which takes out their size. */
+static void decide_chunk(const ht_policy *self, const ht_policy_view *view, int64_t first, int64_t count, uint8_t *level) {
+  static const double DELTA = 1e-30;
+  float state[CHUNK * HT_COLUMN_BLOCK] = {0}, logits[CHUNK * HT_NETWORK_MOST_ACTIONS];
+  for (int64_t b = 0; b < count; b++) {
+    const double *p = view->direction + (first + b) * HT_COLUMN_BLOCK;
+    double norm = fmax(sqrt(view->direction_norm2[first + b]), DELTA);
+    for (int i = 0; i < HT_COLUMN_BLOCK; i++) state[b * HT_COLUMN_BLOCK + i] = (float)(p[i] / norm);
+  }
+  const ht_network *net = &self->learned->network;
+  ht_network_forward(net, count, state, logits, NULL);
+  for (int64_t b = 0; b < count; b++) level[first + b] = (uint8_t)self->action[likeliest(logits + b * net->actions, net->actions)].level;
+}
+
+static void decide_tiles(const ht_policy *self, const ht_policy_view *view, uint8_t *level) {
+  int64_t chunks = (view->blocks + CHUNK - 1) / CHUNK;
+#pragma omp parallel for schedule(static) num_threads(self->threads) if (chunks > 1)
+  for (int64_t c = 0; c < chunks; c++) {
+    int64_t left = view->blocks - c * CHUNK;
+    decide_chunk(self, view, c * CHUNK, left < CHUNK ? left : CHUNK, level);
+  }
+}
+
+ht_learned_action ht_policy_choose_action(const ht_policy *self, const float *features) {
+  float logits[HT_NETWORK_MOST_ACTIONS];
+  const ht_network *net = &self->learned->network;
+  ht_network_forward(net, 1, features, logits, NULL);
+  return self->action[likeliest(logits, net->actions)];
+}
+
+/* ---- policies ---- */
+
+/* The paper deploys weights of 16 bits: rounded once, they are the same numbers on every backend. */
+static void round_weights(ht_network *net) {
+  int64_t count = ht_network_size(net->inputs, net->hidden, net->actions);
+  for (int64_t k = 0; k < count; k++) net->weights[k] = (float)ht_load_f16(ht_store_f16(net->weights[k]));
+}
+
+/* "learned:" and the file's name without its folder and ending. */
+static void name_after(const char *path, char *name, size_t size) {
+  static const char ending[] = ".safetensors";
+  const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+  size_t length = strlen(base), cut = sizeof ending - 1;
+  if (length > cut && !strcmp(base + length - cut, ending)) length -= cut;
+  snprintf(name, size, "learned:%.*s", (int)(length < size ? length : size), base);
+}
+
+ht_status ht_policy_create_learned(ht_context *ctx, const char *path, const ht_policy_options *options, ht_policy *policy, char *why) {
+  ht_learned *l;
+  HT_TRY(ctx, ht_learned_read(ctx, path, &l));
+  *policy = (ht_policy){
+      .start = HT_LEVEL_64, .replaces = 1, .eta = options->budget_eta, .learned = l, .interval = l->interval, .threads = ctx->threads};
+  ht_status status = ht_allocate(ctx, HT_NETWORK_MOST_ACTIONS, sizeof *policy->action, &policy->action);
+  if (status != HT_OK) {
+    ht_policy_release(ctx, policy);
+    return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
+  }
+  ht_learned_actions(l->kind, l->actions, policy->action);
+  round_weights(&l->network);
+  policy->window = l->kind == HT_LEARNED_WINDOW;
+  policy->sees_direction = !policy->window;
+  policy->decide = policy->window ? NULL : decide_tiles;
+  name_after(path, policy->name, sizeof policy->name);
+  snprintf(why, 256, "%s, made for a look every %d iterations, learned in %lld episodes on %.120s",
+           policy->window ? "one action for the whole matrix" : "a level for each 64 columns", l->interval, (long long)l->episodes,
+           l->trained_on);
+  return HT_OK;
+}
+
+void ht_policy_release(ht_context *ctx, ht_policy *policy) {
+  ht_learned_release(ctx, policy->learned);
+  ht_release(ctx, policy->action);
+  policy->learned = NULL;
+  policy->action = NULL;
+}

@@ -1,0 +1,40 @@
+/* Learned policies: a network, and how it is put to use. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_POLICY_LEARNED_H
+#define HT_POLICY_LEARNED_H
+#include "backend/backend.h"
+#include "policy/network.h"
+
+/* TILES: the EvoCG paper's. One action, the level, a column block, from its 64 entries of p divided by their norm.
+ * WINDOW: one action for the whole matrix until the next look, from dimensionless features (policy/features.h). */
+typedef enum { HT_LEARNED_TILES, HT_LEARNED_WINDOW } ht_learned_kind;
+
+typedef struct ht_learned {
+  ht_learned_kind kind;
+  ht_network network;
+  int interval;         /* K*: iterations between two decisions */
+  char state[16];       /* "paper" of TILES, "features" of WINDOW */
+  char reward[16];      /* "paper" or "progress" */
+  char actions[160];    /* what the outputs stand for, in order: f64, f32, 16, budget:THETA, with commas; "": those usual for the kind */
+  char trained_on[512]; /* as text */
+  uint64_t seed;
+  int64_t episodes;
+  char version[32];
+} ht_learned;
+
+enum { HT_LEARNED_MOST_INTERVAL = 4096 };
+
+/* An output of a network: a level for all that it speaks of, or the error budget's choice a block. */
+typedef struct ht_learned_action {
+  ht_level level;
+  double theta; /* of the budget; 0: the level */
+} ht_learned_action;
+
+/* Inputs that a network of this kind has, and the actions that it has unless it says others. */
+int ht_learned_inputs(ht_learned_kind kind);
+const char *ht_learned_usual_actions(ht_learned_kind kind);
+/* The actions of a list, HT_NETWORK_MOST_ACTIONS at most; returns their number, 0 where the list is not one of the above. A network of
+ * the kind TILES has f64,f32,16. */
+int ht_learned_actions(ht_learned_kind kind, const char *list, ht_learned_action *action);
+void ht_learned_release(ht_context *ctx, ht_learned *learned); /* NULL is allowed */
+
+#endif

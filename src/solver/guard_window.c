@@ -1,0 +1,61 @@
+/* Policies of the kind window: what they see, and what their actions do. SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <string.h>
+#include "policy/features.h"
+#include "solver/guard.h"
+
+/* Finding the Ritz values takes time in proportion to the iterations made: again after an eighth more of them. */
+static void follow_ritz(ht_guard *g) {
+  int64_t steps = g->segment_end >= 0 ? g->segment_end : g->loop->state.iteration;
+  if (steps < 2 || (g->ritz_steps > 0 && steps < g->ritz_steps + g->ritz_steps / 8 + 1)) return;
+  g->ritz_steps = steps;
+  ht_guard_ritz_extremes(g, &g->ritz_smallest, &g->ritz_largest);
+}
+
+/* ||r|| of the loop so many iterations ago; NaN where it was not recorded. */
+static double residual_before(const ht_cg_state *s, int64_t iterations) {
+  int64_t at = s->iteration - iterations;
+  return at >= 0 && at < s->capacity ? s->history[at] : NAN;
+}
+
+static void fill_features(ht_guard *g, float feature[HT_FEATURES]) {
+  const ht_cg_state *s = &g->loop->state;
+  const ht_policy_facts *known = g->known;
+  follow_ritz(g);
+  ht_feature_view view = {.iteration = s->iteration,
+                          .n = g->loop->op->n,
+                          .residual = s->norm_r,
+                          .residual_start = residual_before(s, s->iteration),
+                          .residual_goal = g->goal,
+                          .residual_8 = residual_before(s, 8),
+                          .residual_32 = residual_before(s, 32),
+                          .alpha = s->alpha,
+                          .beta = s->beta,
+                          .ritz_smallest = g->ritz_smallest,
+                          .ritz_largest = g->ritz_largest,
+                          .error_16 = known->error_16,
+                          .error_32 = known->error_32,
+                          .exact_16 = known->share_exact_16,
+                          .exact_32 = known->share_exact_32,
+                          .nonzeros_per_row = known->nonzeros_per_row,
+                          .bytes_streamed = known->bytes_streamed,
+                          .cache_bytes = known->cache_bytes,
+                          .unknowns_per_node = known->unknowns_per_node,
+                          .device = known->device,
+                          .gap_used = g->gap,
+                          .gap_allowed = g->gap_borne,
+                          .level = ht_guard_lowest_level(g),
+                          .floor = g->floor};
+  ht_features_fill(&view, feature);
+}
+
+void ht_guard_decide_window(ht_guard *g, const ht_policy_view *view) {
+  float feature[HT_FEATURES];
+  fill_features(g, feature);
+  ht_learned_action action = ht_policy_choose_action(&g->policy, feature);
+  g->by_budget = action.theta > 0;
+  if (g->by_budget)
+    ht_policy_decide_budget(&g->policy, view, action.theta, g->loop->block_level);
+  else
+    memset(g->loop->block_level, (int)action.level, (size_t)view->blocks);
+}

@@ -1,0 +1,204 @@
+/* How a learned policy decides: the network against plain sums in double, levels from the direction, features.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <float.h>
+#include <math.h>
+#include "halftone/precision.h"
+#include "policy/features.h"
+#include "policy/policy.h"
+#include "support/learned.h"
+
+enum { SAY_64, SAY_32, SAY_16 };
+
+static int open_context(void **state) { return ht_context_create((ht_context **)state) != HT_OK; }
+static int close_context(void **state) {
+  ht_context_destroy(*state);
+  return 0;
+}
+
+/* y = W x + b in double; error: what rounding to FP32 may have changed, of x on entry, of y on return. */
+static const float *reference_layer(const float *w, int inputs, int outputs, int relu, const double *x, double *y, double *error) {
+  for (int o = 0; o < outputs; o++) {
+    double sum = w[inputs * outputs + o], size = fabs(sum), carried = 0;
+    for (int i = 0; i < inputs; i++) {
+      sum += (double)w[o * inputs + i] * x[i];
+      size += fabs(w[o * inputs + i] * x[i]);
+      carried += fabs(w[o * inputs + i]) * error[i];
+    }
+    y[o] = relu && sum < 0 ? 0 : sum;
+    error[HT_NETWORK_MOST_HIDDEN + o] = carried + (inputs + 1) * 1.01 * (FLT_EPSILON / 2) * (size + carried);
+  }
+  memmove(error, error + HT_NETWORK_MOST_HIDDEN, (size_t)outputs * sizeof *error);
+  return w + inputs * outputs + outputs;
+}
+
+static void test_network(void **state) {
+  enum { ROWS = 37, HIDDEN = 19 };
+  ht_learned *l = learned_random(*state, HT_LEARNED_TILES, HIDDEN, 1, 5);
+  const ht_network *net = &l->network;
+  float *inputs = malloc(ROWS * 64 * sizeof *inputs), logits[ROWS * 3], again[ROWS * 3], value[ROWS];
+  random_stream s = {8};
+  for (int i = 0; i < ROWS * 64; i++) inputs[i] = (float)random_signed(&s);
+  ht_network_forward(net, ROWS, inputs, logits, value);
+  for (int r = 0; r < ROWS; r++) {
+    double x[64], y[HT_NETWORK_MOST_HIDDEN], z[HT_NETWORK_MOST_HIDDEN], out[3], error[2 * HT_NETWORK_MOST_HIDDEN] = {0},
+                                                                                          same[2 * HT_NETWORK_MOST_HIDDEN];
+    for (int i = 0; i < 64; i++) x[i] = inputs[64 * r + i];
+    const float *w = reference_layer(net->weights, 64, HIDDEN, 1, x, y, error);
+    w = reference_layer(w, HIDDEN, HIDDEN, 1, y, z, error);
+    memcpy(same, error, sizeof same);
+    w = reference_layer(w, HIDDEN, 3, 0, z, out, error);
+    for (int a = 0; a < 3; a++) assert_true(fabs(out[a] - logits[3 * r + a]) <= error[a]);
+    reference_layer(w, HIDDEN, 1, 0, z, out, same);
+    assert_true(fabs(out[0] - value[r]) <= same[0]);
+    ht_network_forward(net, 1, inputs + 64 * r, again, NULL); /* alone: the same bits */
+    assert_memory_equal(again, logits + 3 * r, 3 * sizeof *again);
+  }
+  free(inputs);
+  ht_learned_release(*state, l);
+}
+
+static void create(ht_context *ctx, ht_learned *l, ht_policy *policy) {
+  char path[] = "/tmp/halftone-policy-XXXXXX", why[256];
+  ht_policy_options options = {.budget_eta = 0.01};
+  int file = mkstemp(path);
+  assert_true(file >= 0 && !close(file));
+  assert_int_equal(learned_write(ctx, l, path), 0);
+  snprintf(options.policy, sizeof options.policy, "learned:%s", path);
+  assert_int_equal(ht_policy_create(ctx, &options, NULL, policy, why), HT_OK);
+  assert_true(strlen(why) > 0 && !strncmp(policy->name, "learned:halftone-policy-", 24));
+  remove(path);
+  ht_learned_release(ctx, l);
+}
+
+static void view_of(const double *p, int64_t blocks, double *norm2, ht_policy_view *view) {
+  for (int64_t b = 0; b < blocks; b++) {
+    norm2[b] = 0;
+    for (int i = 0; i < 64; i++) norm2[b] += p[64 * b + i] * p[64 * b + i];
+  }
+  *view = (ht_policy_view){.blocks = blocks, .direction = p, .direction_norm2 = norm2};
+}
+
+/* Each block for itself, whatever its scale; weights are those of 16 bits. */
+static void test_tiles(void **state) {
+  enum { BLOCKS = 50 };
+  static double p[64 * BLOCKS], norm2[BLOCKS];
+  uint8_t level[BLOCKS], scaled[BLOCKS];
+  int count[HT_LEVELS] = {0};
+  ht_policy policy;
+  ht_policy_view view;
+  create(*state, learned_random(*state, HT_LEARNED_TILES, 16, 8, 11), &policy);
+  const ht_network *net = &policy.learned->network;
+  for (int64_t k = 0; k < ht_network_size(64, 16, 3); k++) assert_true(ht_precision_round(HT_F16, net->weights[k]) == net->weights[k]);
+  random_vector(4, 64 * BLOCKS, p);
+  view_of(p, BLOCKS, norm2, &view);
+  policy.decide(&policy, &view, level);
+  for (int b = 0; b < BLOCKS; b++) {
+    count[level[b]]++;
+    float one[64], logits[3];
+    for (int i = 0; i < 64; i++) one[i] = (float)(p[64 * b + i] / sqrt(norm2[b]));
+    ht_network_forward(net, 1, one, logits, NULL);
+    int best = logits[1] > logits[0] ? 1 : 0;
+    if (logits[2] > logits[best]) best = 2;
+    assert_int_equal(level[b], HT_LEVEL_64 - best);
+  }
+  assert_true((count[0] > 0) + (count[1] > 0) + (count[2] > 0) >= 2);
+  for (int i = 0; i < 64 * BLOCKS; i++) p[i] = ldexp(p[i], -90); /* blocks above delta */
+  view_of(p, BLOCKS, norm2, &view);
+  policy.decide(&policy, &view, scaled);
+  assert_memory_equal(level, scaled, BLOCKS);
+  ht_policy_release(*state, &policy);
+}
+
+/* Of equal scores the most precise wins; a direction of zeros, or one whose squares leave the range, is no trouble. */
+static void test_ties_and_extremes(void **state) {
+  static const double sizes[] = {0, 1e-300, 1e-31, 1, 1e200, DBL_MAX};
+  double p[64], norm2[1];
+  uint8_t level;
+  ht_policy policy;
+  ht_policy_view view;
+  create(*state, learned_blank(*state, HT_LEARNED_TILES, 3, 8), &policy);
+  for (int k = 0; k < 6; k++) {
+    for (int i = 0; i < 64; i++) p[i] = sizes[k];
+    view_of(p, 1, norm2, &view);
+    level = 77;
+    policy.decide(&policy, &view, &level);
+    assert_int_equal(level, HT_LEVEL_64);
+  }
+  learned_bias(policy.learned)[SAY_16] = 1;
+  learned_bias(policy.learned)[SAY_32] = 1;
+  policy.decide(&policy, &view, &level);
+  assert_int_equal(level, HT_LEVEL_32);
+  ht_policy_release(*state, &policy);
+}
+
+static void test_window(void **state) {
+  float feature[HT_FEATURES] = {0};
+  ht_policy policy;
+  create(*state, learned_always(*state, HT_LEARNED_WINDOW, 3, 8), &policy);
+  assert_true(policy.window && !policy.decide && !policy.sees_direction && policy.interval == 8);
+  ht_learned_action action = ht_policy_choose_action(&policy, feature);
+  assert_true(action.theta == 0.03);
+  ht_policy_release(*state, &policy);
+}
+
+/* Whatever the numbers, features are finite and bounded; they do not depend on the scale of the problem. */
+static void test_features(void **state) {
+  static const double numbers[] = {0, 1, -1, 1e-320, DBL_MIN, DBL_MAX, INFINITY, -INFINITY, NAN};
+  float f[HT_FEATURES], g[HT_FEATURES];
+  random_stream s = {1};
+  (void)state;
+  for (int k = 0; k < 20000; k++) {
+#define ANY numbers[random_below(&s, 9)]
+    ht_feature_view v = {random_below(&s, INT64_MAX),
+                         random_below(&s, INT64_MAX) + 1,
+                         ANY,
+                         ANY,
+                         ANY,
+                         ANY,
+                         ANY,
+                         ANY,
+                         ANY,
+                         ANY,
+                         ANY,
+                         ANY,
+                         ANY,
+                         ANY,
+                         ANY,
+                         ANY,
+                         ANY,
+                         ANY,
+                         3,
+                         1,
+                         ANY,
+                         ANY,
+                         HT_LEVEL_64,
+                         HT_LEVEL_16};
+    ht_features_fill(&v, f);
+    for (int i = 0; i < HT_FEATURES; i++) assert_true(fabsf(f[i]) <= 2.5f);
+  }
+  ht_feature_view v = {100,  5000, 1e-3, 10, 1e-9, 2e-3, 9e-3, 0.25, 0.4,  0.01, 2,           1e-4,
+                       1e-9, 0.1,  0.3,  7,  1e8,  3e7,  1,    0,    1e-6, 1e-4, HT_LEVEL_32, HT_LEVEL_16};
+  ht_features_fill(&v, f);
+  assert_true(fabsf(f[HT_FEATURE_fallen] - 0.4f) < 1e-6f && fabsf(f[HT_FEATURE_remaining] - 0.6f) < 1e-6f);
+  assert_true(fabsf(f[HT_FEATURE_slope_8] - (float)log10(2)) < 1e-6f && fabsf(f[HT_FEATURE_level] - 0.5f) < 1e-6f);
+  assert_true(fabsf(f[HT_FEATURE_step] - (float)log10(0.5) / 4) < 1e-6f && fabsf(f[HT_FEATURE_condition] - (float)log10(200) / 8) < 1e-6f);
+  assert_true(fabsf(f[HT_FEATURE_error_16] - (float)log10(0.02) / 8) < 1e-6f);
+  double *of_b[] = {&v.residual, &v.residual_start, &v.residual_goal, &v.residual_8, &v.residual_32, &v.gap_used, &v.gap_allowed};
+  for (int i = 0; i < 7; i++) *of_b[i] *= 0x1p70;
+  v.alpha *= 0x1p-60, v.ritz_smallest *= 0x1p60, v.ritz_largest *= 0x1p60;
+  ht_features_fill(&v, g);
+  for (int i = 0; i < HT_FEATURES; i++) assert_true(fabsf(f[i] - g[i]) < 1e-6f);
+}
+
+int main(void) {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, open_context, close_context)
+  const struct CMUnitTest tests[] = {TEST(test_network), TEST(test_tiles), TEST(test_ties_and_extremes), TEST(test_window),
+                                     TEST(test_features)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
