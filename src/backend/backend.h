@@ -240,6 +240,8 @@ typedef struct ht_backend {
   ht_status (*failed)(ht_context *ctx);
   /* One line about the driver and the devices that `open` would find; it takes none. NULL where there is nothing to tell. */
   void (*about)(ht_context *ctx, char *text, size_t size);
+  /* As ht_context_set_cuda_stream. NULL where there are no streams. */
+  ht_status (*set_stream)(ht_context *ctx, void *stream);
   /* Memory: `bytes` zeroed bytes. Copies are complete when they return; `from` and `to` may also be the caller's memory, wherever
    * that lies. */
   ht_status (*memory_create)(ht_context *ctx, int64_t bytes, void *memory);

@@ -13,11 +13,21 @@ static const size_t most_bytes = (size_t)1 << 34;
 
 static uintptr_t handles[2 * DEVICES]; /* addresses that stand for contexts: of each device the primary one, then the caller's */
 static CUcontext stack[DEPTH];
+static struct {
+  CUcontext context;
+  int work; /* calls that came to it */
+} streams[] = {
+    {NULL, 0}, {(CUcontext)&handles[0], 0}, {(CUcontext)&handles[1], 0}, {(CUcontext)&handles[DEVICES], 0}, {(CUcontext)&handles[0], 0}};
+enum { CAPTURING = 4, STREAMS = sizeof streams / sizeof *streams };
 static int depth, lost;
 
 /* What must be given back: read by the test. */
 int fake_cuda_alive, fake_cuda_retained;
 int fake_cuda_depth(void) { return depth; }
+/* Stream 0 is what cuStreamCreate gives; the others are the caller's: on device 0, on device 1, in another context of device 0, and one
+ * that is being captured. */
+void *fake_cuda_stream(int number) { return &streams[number]; }
+int fake_cuda_work(int number) { return streams[number].work; }
 
 static int mode(const char *name) {
   const char *wanted = getenv("HT_FAKE_CUDA");
@@ -176,14 +186,21 @@ CUresult cuMemGetInfo(size_t *unused_bytes, size_t *total) {
   return CUDA_SUCCESS;
 }
 
+/* Counted; 0: there is no such stream. */
+static int goes_to(CUstream stream) {
+  for (int k = 0; k < STREAMS; k++)
+    if ((void *)stream == &streams[k]) return ++streams[k].work;
+  return 0;
+}
+
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  if (!depth || !stream) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!depth || !goes_to(stream)) return CUDA_ERROR_INVALID_CONTEXT;
   if (!lost) memmove(host(to), host(from), bytes);
   return result();
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char byte, size_t bytes, CUstream stream) {
-  if (!depth || !stream) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!depth || !goes_to(stream)) return CUDA_ERROR_INVALID_CONTEXT;
   memset(host(to), byte, bytes);
   return result();
 }
@@ -192,13 +209,24 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char byte, size_t bytes, CUstr
 
 CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
   (void)flags;
-  *stream = (CUstream)handles;
+  *stream = fake_cuda_stream(0);
   fake_cuda_alive++;
   return depth ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult cuStreamDestroy(CUstream stream) {
   fake_cuda_alive -= stream != NULL;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetCtx(CUstream stream, CUcontext *context) {
+  for (int k = 1; k < STREAMS; k++)
+    if ((void *)stream == &streams[k]) return *context = streams[k].context, CUDA_SUCCESS;
+  return CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {
+  *status = (void *)stream == &streams[CAPTURING] ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }
 
@@ -235,7 +263,8 @@ CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **args, void **extra) {
-  (void)config, (void)function, (void)args, (void)extra;
+  (void)function, (void)args, (void)extra;
+  if (!depth || !goes_to(config->hStream)) return CUDA_ERROR_INVALID_HANDLE;
   if (mode("lost")) lost = 1;
   return mode("refused") ? CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES : CUDA_SUCCESS;
 }

@@ -15,6 +15,7 @@ const ht_backend ht_backend_cuda = {
     .open = ht_cuda_open,
     .failed = ht_cuda_failed,
     .about = ht_cuda_about,
+    .set_stream = ht_cuda_set_stream,
     .memory_create = ht_cuda_memory_create,
     .memory_release = ht_cuda_memory_release,
     .upload = ht_cuda_upload,

@@ -22,8 +22,9 @@ typedef struct ht_cuda {
   char name[128];
   CUdevice device;
   CUcontext context;
-  int primary; /* the context is the device's primary one, which this holds; else it is the caller's */
-  CUstream stream;
+  int primary;     /* the context is the device's primary one, which this holds; else it is the caller's */
+  CUstream stream; /* that all work goes to: our own, or the caller's */
+  CUstream own;
   /* of each kernel, loaded at its first launch */
   CUfunction function[HT_KERNELS];
   unsigned shared_limit[HT_KERNELS]; /* dynamic shared bytes that it has been allowed */
@@ -75,6 +76,7 @@ ht_status ht_cuda_open(ht_context *ctx, const char *device);
 ht_status ht_cuda_failed(ht_context *ctx);
 void ht_cuda_about(ht_context *ctx, char *text, size_t size);
 int64_t ht_cuda_cache_bytes(void);
+ht_status ht_cuda_set_stream(ht_context *ctx, void *stream);
 /* memory.c */
 ht_status ht_cuda_memory_create(ht_context *ctx, int64_t bytes, void *memory);
 void ht_cuda_memory_release(ht_context *ctx, void *memory);

@@ -69,14 +69,16 @@ static ht_status make_inverse(ht_engine *e) {
 static const ht_kernel multiply_kernels[MODES] = {HT_KERNEL_cg_multiply_16, HT_KERNEL_cg_multiply_32, HT_KERNEL_cg_multiply_64,
                                                   HT_KERNEL_cg_multiply_by_group};
 
-/* The update and the product, a few times over. */
+/* The update and the product, a few times over. Captured on our own stream: the caller's is left in peace, and a graph runs on any. */
 static ht_status capture(ht_engine *e, int mode) {
   ht_store_view *a = &e->store->view;
   ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS},
             multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS};
   const ht_cuda_driver *driver = e->cuda->driver;
+  CUstream stream = e->cuda->stream;
   CUgraph graph = NULL;
   HT_TRY(e->ctx, ht_cuda_synchronize(e->cuda));
+  e->cuda->stream = e->cuda->own;
   int entered = ht_cuda_enter(e->cuda);
   CUresult result = driver->cuStreamBeginCapture(e->cuda->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   for (int k = 0; result == CUDA_SUCCESS && k < REPLAYED; k++) {
@@ -87,6 +89,7 @@ static ht_status capture(ht_engine *e, int mode) {
   if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&e->graph[mode], graph, 0);
   if (graph) driver->cuGraphDestroy(graph);
   ht_cuda_leave(e->cuda, entered);
+  e->cuda->stream = stream;
   return ht_cuda_check(e->cuda, result, "making the graph of an iteration");
 }
 
