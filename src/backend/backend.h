@@ -246,6 +246,8 @@ typedef struct ht_backend {
    * that lies. */
   ht_status (*memory_create)(ht_context *ctx, int64_t bytes, void *memory);
   void (*memory_release)(ht_context *ctx, void *memory); /* NULL is allowed */
+  /* Bytes of the device's memory that the context held at once, at most. NULL where the memory is the host's. */
+  int64_t (*memory_most)(ht_context *ctx);
   ht_status (*upload)(ht_context *ctx, int64_t bytes, const void *from, void *to);
   ht_status (*download)(ht_context *ctx, int64_t bytes, const void *from, void *to);
   /* Whether products and vector operations can take this pointer as it is. A backend that reaches the context itself works in the

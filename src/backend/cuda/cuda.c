@@ -18,6 +18,7 @@ const ht_backend ht_backend_cuda = {
     .set_stream = ht_cuda_set_stream,
     .memory_create = ht_cuda_memory_create,
     .memory_release = ht_cuda_memory_release,
+    .memory_most = ht_cuda_memory_most,
     .upload = ht_cuda_upload,
     .download = ht_cuda_download,
     .reaches = ht_cuda_reaches,
