@@ -1,5 +1,5 @@
-/* The caller's stream: what the caller enqueues there before and after a solve needs no synchronisation. SPDX-License-Identifier:
- * BSD-3-Clause */
+/* The caller's stream: what the caller enqueues there before and after a solve needs no synchronisation.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include "gpu/gpu_helpers.h"
 #include <stdlib.h>
 #include "backend/cuda/cuda.h"
