@@ -55,11 +55,11 @@ static double unevenness(const ht_matrix *a, int64_t rows, block_set *set) {
 }
 
 /* Equally even heights: the greater has fewer tiles. */
-static int32_t choose_rows(const ht_matrix *a, int threads, block_set *set) {
+static int32_t choose_rows(const ht_matrix *a, const ht_tilecsc_rows *rows_wanted, block_set *set) {
   int32_t best = HT_TILECSC_LEAST_ROWS;
   double least = INFINITY;
-  for (int32_t rows = HT_TILECSC_LEAST_ROWS; rows <= HT_TILECSC_MOST_ROWS; rows *= 2) {
-    if ((a->n + rows - 1) / rows < 2 * (int64_t)threads) break;
+  for (int32_t rows = HT_TILECSC_LEAST_ROWS; rows <= rows_wanted->most; rows *= 2) {
+    if ((a->n + rows - 1) / rows < rows_wanted->least_blocks) break;
     double found = unevenness(a, rows, set);
     if (found > least) continue;
     least = found;
@@ -200,13 +200,13 @@ done:
 
 /* ---- objects ---- */
 
-static ht_status build_pattern(ht_tilecsc *t, const ht_matrix *a, int rows) {
+static ht_status build_pattern(ht_tilecsc *t, const ht_matrix *a, const ht_tilecsc_rows *rows) {
   block_set set = {NULL, 0, 0};
   int64_t *slot = NULL;
   ht_status status;
   HT_TRY_GOTO(t->ctx, status, ht_allocate_zeroed(t->ctx, t->blocks / 64 + 1, sizeof *set.word, &set.word), done);
   HT_TRY_GOTO(t->ctx, status, ht_allocate(t->ctx, t->blocks, sizeof *slot, &slot), done);
-  t->view.rows_per_block = rows ? rows : choose_rows(a, t->ctx->threads, &set);
+  t->view.rows_per_block = rows->asked ? rows->asked : choose_rows(a, rows, &set);
   t->view.row_blocks = (a->n + t->view.rows_per_block - 1) / t->view.rows_per_block;
   HT_TRY_GOTO(t->ctx, status, find_tiles(t, a, &set), done);
   t->view.tiles = t->tile_row_start[t->view.row_blocks];
@@ -230,7 +230,7 @@ static ht_status allocate_values(ht_tilecsc *t) {
   return HT_OK;
 }
 
-ht_status ht_tilecsc_create(ht_context *ctx, const ht_matrix *matrix, int rows, ht_tilecsc **tilecsc) {
+ht_status ht_tilecsc_create(ht_context *ctx, const ht_matrix *matrix, const ht_tilecsc_rows *rows, ht_tilecsc **tilecsc) {
   ht_status status;
   ht_tilecsc *t;
   *tilecsc = NULL;
