@@ -47,7 +47,7 @@ typedef struct ht_tilecsc_view {
   const int64_t *tile_entry;     /* first entry of each tile, tiles + 1 */
   const uint32_t *column_start;  /* 65 a tile */
   const uint16_t *row_index;     /* row inside the block, R = sentinel */
-  const double *scale;           /* 64 a tile: a power of two a column */
+  const double *scale;           /* a power of two a column of the matrix, to the end of the last column block */
   const double *value_f64;
   const float *value_f32;
   const uint16_t *value_bf16;

@@ -132,12 +132,23 @@ static void place_entries(ht_tilecsc *t, const ht_matrix *a, int64_t *slot, uint
   }
 }
 
-/* Narrow streams of entries begin..end-1, which share a column. Returns the scale's exponent; error gets, for each level, the
- * 2-norm of what rounding changed, divided by the scale: no square of it can overflow. */
-static int round_column(ht_tilecsc *t, int64_t begin, int64_t end, double error[HT_LEVEL_64]) {
-  double largest = 0, square_32 = 0, square_16 = 0;
-  for (int64_t e = begin; e < end; e++) largest = fmax(largest, fabs(t->value_f64[e]));
-  int exponent = largest > 0 ? ilogb(largest) : 0;
+/* A power of two a column: that of its largest entry, over all row blocks. */
+static void find_scales(ht_tilecsc *t) {
+  double *scale = t->scale;
+  memset(scale, 0, (size_t)(t->blocks * COLUMNS) * sizeof *scale);
+  for (int64_t tile = 0; tile < t->view.tiles; tile++)
+    for (int c = 0; c < COLUMNS; c++) {
+      const uint32_t *start = t->column_start + tile * STARTS + c;
+      double *largest = &scale[(int64_t)t->tile_column[tile] * COLUMNS + c];
+      for (uint32_t e = start[0]; e < start[1]; e++) *largest = fmax(*largest, fabs(t->value_f64[t->tile_entry[tile] + e]));
+    }
+  for (int64_t j = 0; j < t->blocks * COLUMNS; j++) scale[j] = scalbn(1, scale[j] > 0 ? ilogb(scale[j]) : 0);
+}
+
+/* Narrow streams of entries begin..end-1, which share a column. error gets, for each level, the 2-norm of what rounding changed, divided by
+ * the scale: no square of it can overflow. */
+static void round_column(ht_tilecsc *t, int64_t begin, int64_t end, int exponent, double error[HT_LEVEL_64]) {
+  double square_32 = 0, square_16 = 0;
   for (int64_t e = begin; e < end; e++) {
     double v = scalbn(t->value_f64[e], -exponent);
     t->value_f32[e] = ht_store_f32(v);
@@ -148,7 +159,6 @@ static int round_column(ht_tilecsc *t, int64_t begin, int64_t end, double error[
   }
   error[HT_LEVEL_32] = sqrt(square_32);
   error[HT_LEVEL_16] = sqrt(square_16);
-  return exponent;
 }
 
 /* To float, upwards: it is used as a bound. */
@@ -164,8 +174,8 @@ static void round_tiles(ht_tilecsc *t, double *column) {
     for (int c = 0; c < COLUMNS; c++) {
       const uint32_t *start = t->column_start + tile * STARTS + c;
       double error[HT_LEVEL_64];
-      int exponent = round_column(t, t->tile_entry[tile] + start[0], t->tile_entry[tile] + start[1], error);
-      t->scale[tile * COLUMNS + c] = scalbn(1, exponent);
+      int exponent = ilogb(t->scale[(int64_t)t->tile_column[tile] * COLUMNS + c]);
+      round_column(t, t->tile_entry[tile] + start[0], t->tile_entry[tile] + start[1], exponent, error);
       for (int level = 0; level < HT_LEVEL_64; level++) {
         double *sum = &column[level * width + (int64_t)t->tile_column[tile] * COLUMNS + c];
         *sum = hypot(*sum, scalbn(error[level], exponent));
@@ -190,6 +200,7 @@ ht_status ht_tilecsc_update(ht_tilecsc *t, const ht_matrix *matrix) {
   HT_TRY_GOTO(t->ctx, status, ht_allocate_zeroed(t->ctx, most * COLUMNS, sizeof *next, &next), done);
   HT_TRY_GOTO(t->ctx, status, ht_allocate_zeroed(t->ctx, HT_LEVEL_64 * t->blocks * COLUMNS, sizeof *column, &column), done);
   place_entries(t, matrix, slot, next);
+  find_scales(t);
   round_tiles(t, column);
 done:
   ht_release(t->ctx, column);
@@ -225,7 +236,7 @@ static ht_status allocate_values(ht_tilecsc *t) {
   HT_TRY(t->ctx, ht_allocate(t->ctx, t->entries, sizeof *t->value_f64, &t->value_f64));
   HT_TRY(t->ctx, ht_allocate(t->ctx, t->entries, sizeof *t->value_f32, &t->value_f32));
   HT_TRY(t->ctx, ht_allocate(t->ctx, t->entries, sizeof *t->value_bf16, &t->value_bf16));
-  HT_TRY(t->ctx, ht_allocate(t->ctx, t->view.tiles * COLUMNS, sizeof *t->scale, &t->scale));
+  HT_TRY(t->ctx, ht_allocate(t->ctx, t->blocks * COLUMNS, sizeof *t->scale, &t->scale));
   for (int level = 0; level < HT_LEVEL_64; level++) HT_TRY(t->ctx, ht_allocate(t->ctx, t->blocks, sizeof(float), &t->column_error[level]));
   return HT_OK;
 }
@@ -252,7 +263,8 @@ ht_status ht_tilecsc_create(ht_context *ctx, const ht_matrix *matrix, const ht_t
                               .value_f64 = t->value_f64,
                               .value_f32 = t->value_f32,
                               .value_bf16 = t->value_bf16};
-  t->bytes = t->entries * (2 + 8 + 4 + 2) + t->view.tiles * (STARTS * 4 + COLUMNS * 8 + 4 + 8) + 8 + (t->view.row_blocks + 1) * 8;
+  t->bytes =
+      t->entries * (2 + 8 + 4 + 2) + t->view.tiles * (STARTS * 4 + 4 + 8) + t->blocks * COLUMNS * 8 + 8 + (t->view.row_blocks + 1) * 8;
   *tilecsc = t;
   return HT_OK;
 fail:

@@ -26,7 +26,7 @@ static ht_status place(tilecsc_operator *op, int first) {
                      {v->tile_entry, (tiles + 1) * 8},
                      {v->column_start, tiles * (HT_COLUMN_BLOCK + 1) * 4},
                      {v->row_index, entries * 2},
-                     {v->scale, tiles * HT_COLUMN_BLOCK * 8},
+                     {v->scale, op->storage->blocks * HT_COLUMN_BLOCK * 8},
                      {v->value_f64, entries * 8},
                      {v->value_f32, entries * 4},
                      {v->value_bf16, entries * 2}};
@@ -51,8 +51,7 @@ static void count_bytes(const ht_tilecsc_view *a, const uint8_t *block_level, do
   for (int64_t t = 0; t < a->tiles; t++) {
     int level = block_level ? block_level[a->tile_column[t]] : HT_LEVEL_64;
     int64_t entries = a->tile_entry[t + 1] - a->tile_entry[t];
-    int scales = level == HT_LEVEL_64 ? 0 : HT_COLUMN_BLOCK * 8;
-    bytes_level[level] += (double)(entries * (value_bytes[level] + 2) + (HT_COLUMN_BLOCK + 1) * 4 + scales + 12);
+    bytes_level[level] += (double)(entries * (value_bytes[level] + 2) + (HT_COLUMN_BLOCK + 1) * 4 + 12);
   }
 }
 

@@ -246,7 +246,7 @@ static ht_tilecsc_view tiles_to_device(gpu *g, const ht_tilecsc *t, void **owned
   v.tile_entry = owned[2] = gpu_copy(g, 8 * (v.tiles + 1), v.tile_entry);
   v.column_start = owned[3] = gpu_copy(g, 4 * 65 * v.tiles, v.column_start);
   v.row_index = owned[4] = gpu_copy(g, 2 * t->entries, v.row_index);
-  v.scale = owned[5] = gpu_copy(g, 8 * 64 * v.tiles, v.scale);
+  v.scale = owned[5] = gpu_copy(g, 8 * 64 * t->blocks, v.scale);
   v.value_f64 = owned[6] = gpu_copy(g, 8 * t->entries, v.value_f64);
   v.value_f32 = owned[7] = gpu_copy(g, 4 * t->entries, v.value_f32);
   v.value_bf16 = owned[8] = gpu_copy(g, 2 * t->entries, v.value_bf16);

@@ -18,8 +18,8 @@ static ht_status count_bytes(ht_engine *e, const ht_tilecsc_view *a) {
   HT_TRY_GOTO(e->ctx, status, ht_cuda_copy(e->cuda, a->tiles * 4, a->tile_column, column), done);
   for (int64_t t = 0; t < a->tiles; t++)
     for (int level = 0; level < HT_LEVELS; level++)
-      e->host_bytes[level * e->blocks + column[t]] += (double)(entry[t + 1] - entry[t]) * (width[level] + 2) + (HT_COLUMN_BLOCK + 1) * 4 +
-                                                      12 + (level == HT_LEVEL_64 ? 0 : HT_COLUMN_BLOCK * 8);
+      e->host_bytes[level * e->blocks + column[t]] +=
+          (double)(entry[t + 1] - entry[t]) * (width[level] + 2) + (HT_COLUMN_BLOCK + 1) * 4 + 12;
 done:
   ht_release(e->ctx, column);
   ht_release(e->ctx, entry);

@@ -10,30 +10,52 @@ namespace {
 
 enum { THREADS = 512, WARPS = THREADS / 32, HELD = 2 }; // column blocks that a warp keeps in registers from one phase to the next
 // What each block leaves in `sums`, gridDim.x numbers each.
-enum { S_PAP, S_RR, S_RZ, S_BYTES, S_COUNT = S_BYTES + 3 };
+enum { S_PAP, S_RR, S_RZ, S_BYTES };
 
-__device__ inline double block_sum(double v, double *shared) { // in all threads
-  v = warp_sum(v);
+// Sums over the block of N values a thread, in all threads.
+template <int N> __device__ inline void block_sums(double (&v)[N], double (*shared)[WARPS]) {
+  int lane = threadIdx.x & 31;
+#pragma unroll
+  for (int k = 0; k < N; k++) v[k] = warp_sum(v[k]);
+  __syncthreads(); // the sums before have been read
+  if (lane == 0)
+#pragma unroll
+    for (int k = 0; k < N; k++) shared[k][threadIdx.x / 32] = v[k];
   __syncthreads();
-  if ((threadIdx.x & 31) == 0) shared[threadIdx.x / 32] = v;
-  __syncthreads();
-  double sum = 0;
-  for (int w = 0; w < WARPS; w++) sum += shared[w];
-  return sum;
+#pragma unroll
+  for (int k = 0; k < N; k++) {
+    v[k] = shared[k][lane % WARPS];
+    for (int width = WARPS / 2; width > 0; width /= 2) v[k] += __shfl_xor_sync(~0u, v[k], width);
+  }
 }
 
-__device__ inline double grid_sum(const double *sums, double *shared) { // of what the blocks left
-  double v = 0;
-  for (unsigned i = threadIdx.x; i < gridDim.x; i += THREADS) v += __ldcg(sums + i);
-  return block_sum(v, shared);
+// Over the grid: what each block leaves, and the sums of it.
+template <int N> __device__ inline void leave_sums(double *sums, double (&v)[N], double (*shared)[WARPS]) {
+  block_sums(v, shared);
+  if (threadIdx.x == 0)
+#pragma unroll
+    for (int k = 0; k < N; k++) sums[k * gridDim.x + blockIdx.x] = v[k];
 }
 
-struct entries { // of one lane: two rows
-  double2 p, r;
+template <int N> __device__ inline void take_sums(const double *sums, double (&v)[N], double (*shared)[WARPS]) {
+#pragma unroll
+  for (int k = 0; k < N; k++) v[k] = 0;
+#pragma unroll 1
+  for (unsigned i = threadIdx.x; i < gridDim.x; i += THREADS)
+#pragma unroll
+    for (int k = 0; k < N; k++) v[k] += __ldcg(sums + k * gridDim.x + i);
+  block_sums(v, shared);
+}
+
+struct entries { // of a lane: two rows of a column block
+  double2 p, s, r;
 };
 
-struct totals {
-  double rr, rz, bytes[3];
+// The column blocks of a warp: the first HELD, then the others.
+struct share {
+  int64_t first, stride, blocks;
+  __device__ int64_t at(int k) const { return first + k * stride; }
+  __device__ bool has(int k) const { return at(k) < blocks; }
 };
 
 __device__ inline double2 inverse_at(const ht_cuda_tiles_facts &f, int64_t i) {
@@ -43,7 +65,7 @@ __device__ inline double2 inverse_at(const ht_cuda_tiles_facts &f, int64_t i) {
 // x += alpha p, r -= alpha s. `first`: r as it is.
 template <bool FIRST>
 __device__ inline void take_step(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, int64_t i, double alpha, double2 p, double2 s,
-                                 double2 &r, totals &t) {
+                                 double2 &r, double (&sum)[2]) {
   r = ((double2 *)v.r)[i];
   if (!FIRST) {
     double2 x = ((double2 *)v.x)[i];
@@ -52,19 +74,13 @@ __device__ inline void take_step(const ht_cuda_tiles_facts &f, const ht_cuda_cg_
     ((double2 *)v.x)[i] = x, ((double2 *)v.r)[i] = r;
   }
   double2 m = inverse_at(f, i);
-  t.rr = fma(r.x, r.x, fma(r.y, r.y, t.rr));
-  t.rz = fma(r.x, m.x * r.x, fma(r.y, m.y * r.y, t.rz));
+  sum[0] = fma(r.x, r.x, fma(r.y, r.y, sum[0]));
+  sum[1] = fma(r.x, m.x * r.x, fma(r.y, m.y * r.y, sum[1]));
 }
 
-// p = M^-1 r + beta p, and what a policy wants of it.
-template <bool FIRST>
-__device__ inline void turn(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const ht_cuda_cg_scalars &c, int64_t block,
-                            double beta, double2 p, double2 r, bool looking) {
-  int64_t i = block * 32 + (threadIdx.x & 31);
-  double2 m = inverse_at(f, i);
-  p = FIRST ? double2{m.x * r.x, m.y * r.y} : double2{fma(beta, p.x, m.x * r.x), fma(beta, p.y, m.y * r.y)};
-  ((double2 *)v.p)[i] = p;
-  if (!looking) return;
+// What a policy wants of the direction in a block; apart from the rest, whose registers it would take.
+__device__ __noinline__ void look(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const ht_cuda_cg_scalars &c, int64_t block,
+                                  double2 p) {
   double norm2 = warp_sum(p.x * p.x + p.y * p.y), largest = warp_largest(fmax(fabs(p.x), fabs(p.y)));
   if (threadIdx.x & 31) return;
   if (c.decide_rule == DECIDE_HOST)
@@ -73,8 +89,19 @@ __device__ inline void turn(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vecto
     v.block_level[block] = (uint8_t)max(c.floor, decide(c, norm2, largest, f.error_16[block], f.error_32[block], (double)f.blocks));
 }
 
-__device__ inline int event_of(const ht_cuda_cg_scalars &s, double rr) {
-  if (!isfinite(rr) || !isfinite(s.rz) || !isfinite(s.beta)) return NONFINITE;
+// p = M^-1 r + beta p.
+template <bool FIRST>
+__device__ inline void turn(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const ht_cuda_cg_scalars &c, int64_t block,
+                            double beta, double2 p, double2 r, bool looking) {
+  int64_t i = block * 32 + (threadIdx.x & 31);
+  double2 m = inverse_at(f, i);
+  p = FIRST ? double2{m.x * r.x, m.y * r.y} : double2{fma(beta, p.x, m.x * r.x), fma(beta, p.y, m.y * r.y)};
+  ((double2 *)v.p)[i] = p;
+  if (looking) look(f, v, c, block, p);
+}
+
+__device__ inline int event_of(const ht_cuda_cg_scalars &s) {
+  if (!isfinite(s.norm_r) || !isfinite(s.rz) || !isfinite(s.beta)) return NONFINITE;
   if (s.norm_r <= s.goal) return REACHED;
   if (s.iteration >= s.iteration_end) return LIMIT;
   if (s.norm_r <= s.replace_below) return DROPPED;
@@ -84,114 +111,137 @@ __device__ inline int event_of(const ht_cuda_cg_scalars &s, double rr) {
   return CONTINUE;
 }
 
-// The scalars for the host and the next launches. Records of step lengths are those that led to the iteration.
-__device__ inline void leave(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars &s, int event) {
-  if (threadIdx.x == 0) {
-    s.event = event;
-    ht_cuda_cg_scalars next = s;
-    if (event == CONTINUE) next.iteration++;
-    *v.scalars = next;
+// By one thread: records, and the scalars for the next launches. A record's step lengths are those that led to its iteration.
+__device__ inline void conclude(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars &s, int event, bool taken) {
+  if (taken) {
+    record(v, s);
+    if (s.iteration >= s.decide_at && s.decide_rule != DECIDE_HOST) s.decide_at = s.iteration + s.decide_every;
+  } else {
+    s.iteration--;
   }
-  __syncthreads();
-  if (event != CONTINUE) tell(v, s);
+  s.event = event;
+  *v.scalars = s;
+  if (event == CONTINUE) v.scalars->iteration++;
 }
 
-// FIRST: of a new residual, whose direction is M^-1 r.
+// Phases 0 and 1: loads, and this thread's part of p's.
+__device__ inline double load(const ht_cuda_cg_vectors &v, const share &my, int lane, entries (&held)[HELD]) {
+  const double2 *p = (const double2 *)v.p, *s = (const double2 *)v.s;
+  double pap = 0;
+#pragma unroll
+  for (int k = 0; k < HELD; k++) {
+    int64_t i = my.at(k) * 32 + lane;
+    held[k].p = my.has(k) ? p[i] : double2{0, 0};
+    held[k].s = my.has(k) ? s[i] : double2{0, 0};
+    pap = fma(held[k].p.x, held[k].s.x, fma(held[k].p.y, held[k].s.y, pap));
+  }
+#pragma unroll 1
+  for (int64_t block = my.at(HELD); block < my.blocks; block += my.stride) {
+    double2 a = p[block * 32 + lane], b = s[block * 32 + lane];
+    pap = fma(a.x, b.x, fma(a.y, b.y, pap));
+  }
+  return pap;
+}
+
+// Phase 2: the step, and this thread's part of r'r and r'M^-1 r.
+template <bool FIRST>
+__device__ inline void update(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const share &my, int lane, double alpha,
+                              entries (&held)[HELD], double (&sum)[2]) {
+#pragma unroll
+  for (int k = 0; k < HELD; k++)
+    if (my.has(k)) take_step<FIRST>(f, v, my.at(k) * 32 + lane, alpha, held[k].p, held[k].s, held[k].r, sum);
+#pragma unroll 1
+  for (int64_t block = my.at(HELD); block < my.blocks; block += my.stride) {
+    int64_t i = block * 32 + lane;
+    double2 r;
+    take_step<FIRST>(f, v, i, alpha, ((const double2 *)v.p)[i], ((const double2 *)v.s)[i], r, sum);
+  }
+}
+
+// Phase 3: the new direction.
+template <bool FIRST>
+__device__ inline void redirect(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const ht_cuda_cg_scalars &c, const share &my,
+                                int lane, const entries (&held)[HELD]) {
+  double beta = c.beta;
+  bool looking = c.iteration >= c.decide_at;
+#pragma unroll
+  for (int k = 0; k < HELD; k++)
+    if (my.has(k)) turn<FIRST>(f, v, c, my.at(k), beta, held[k].p, held[k].r, looking);
+#pragma unroll 1
+  for (int64_t block = my.at(HELD); block < my.blocks; block += my.stride) {
+    int64_t i = block * 32 + lane;
+    turn<FIRST>(f, v, c, block, beta, ((const double2 *)v.p)[i], ((const double2 *)v.r)[i], looking);
+  }
+}
+
+// The bytes that the product read at each level, where each block has its own.
+__device__ inline void count(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const share &my, double (*shared)[WARPS]) {
+  double bytes[3] = {};
+#pragma unroll 1
+  for (int64_t block = my.first; block < my.blocks; block += my.stride) {
+    int level = v.block_level[block];
+    double more = threadIdx.x & 31 ? 0 : f.bytes[level * f.blocks + block];
+#pragma unroll
+    for (int k = 0; k < 3; k++) bytes[k] += level == k ? more : 0;
+  }
+  leave_sums(v.sums + S_BYTES * gridDim.x, bytes, shared);
+}
+
+__device__ inline void take_count(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars &c, double (*shared)[WARPS]) {
+  double bytes[3];
+  take_sums(v.sums + S_BYTES * gridDim.x, bytes, shared);
+  if (threadIdx.x == 0)
+    for (int k = 0; k < 3; k++) c.level_groups[k] += bytes[k];
+}
+
+// FIRST: of a new residual, whose direction is M^-1 r. `c` is the block's own copy of the scalars.
 template <bool FIRST> __device__ inline void step(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v) {
   __shared__ ht_cuda_cg_scalars c;
-  __shared__ double shared[WARPS];
+  __shared__ double shared[3][WARPS];
   cg::grid_group grid = cg::this_grid();
   if (v.scalars->event != CONTINUE) return;
   if (threadIdx.x == 0) c = *v.scalars;
   int lane = threadIdx.x & 31;
-  int64_t mine = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32, stride = (int64_t)gridDim.x * WARPS;
-  // phase 0 and 1: loads and p's
+  share my = {(int64_t)blockIdx.x * WARPS + threadIdx.x / 32, (int64_t)gridDim.x * WARPS, f.blocks};
   entries held[HELD];
-  double2 held_s[HELD];
-  double alpha = 0;
+  double alpha = 0, pap[1] = {0};
   if (!FIRST) {
-    double pap = 0;
-#pragma unroll
-    for (int h = 0; h < HELD; h++) {
-      int64_t i = (mine + h * stride) * 32 + lane;
-      bool has = mine + h * stride < f.blocks;
-      held[h].p = has ? ((double2 *)v.p)[i] : double2{0, 0};
-      held_s[h] = has ? ((double2 *)v.s)[i] : double2{0, 0};
-      pap = fma(held[h].p.x, held_s[h].x, fma(held[h].p.y, held_s[h].y, pap));
-    }
-    for (int64_t block = mine + HELD * stride; block < f.blocks; block += stride) {
-      double2 p = ((double2 *)v.p)[block * 32 + lane], s = ((double2 *)v.s)[block * 32 + lane];
-      pap = fma(p.x, s.x, fma(p.y, s.y, pap));
-    }
-    pap = block_sum(pap, shared);
-    if (threadIdx.x == 0) v.sums[S_PAP * gridDim.x + blockIdx.x] = pap;
+    pap[0] = load(v, my, lane, held);
+    leave_sums(v.sums + S_PAP * gridDim.x, pap, shared);
     grid.sync();
-    pap = grid_sum(v.sums + S_PAP * gridDim.x, shared);
-    alpha = c.rz / pap;
-    if (!(pap > 0) || !isfinite(alpha)) { // the same in all blocks; the step is not taken
-      if (threadIdx.x == 0) c.pap = pap, c.iteration--;
-      __syncthreads();
-      if (blockIdx.x == 0) leave(v, c, isfinite(pap) && !(pap > 0) ? CURVATURE : NONFINITE);
-      return;
+    take_sums(v.sums + S_PAP * gridDim.x, pap, shared);
+    alpha = c.rz / pap[0];
+  } else {
+    __syncthreads();
+  }
+  int event = FIRST || (pap[0] > 0 && isfinite(alpha)) ? CONTINUE : isfinite(pap[0]) && !(pap[0] > 0) ? CURVATURE : NONFINITE;
+  bool taken = event == CONTINUE, counting = taken && !FIRST && c.uniform < 0;
+  if (taken) { // the same in all blocks
+    double sum[2] = {0, 0};
+    update<FIRST>(f, v, my, lane, alpha, held, sum);
+    leave_sums(v.sums + S_RR * gridDim.x, sum, shared);
+    if (counting) count(f, v, my, shared);
+    grid.sync();
+    take_sums(v.sums + S_RR * gridDim.x, sum, shared);
+    if (threadIdx.x == 0) {
+      if (!FIRST) c.alpha = alpha;
+      c.beta = FIRST ? 0 : sum[1] / c.rz;
+      c.norm_r = sqrt(sum[0]);
+      c.rz = sum[1];
     }
     __syncthreads();
-    if (threadIdx.x == 0) c.pap = pap, c.alpha = alpha;
-  }
-  // phase 2: the step, and the sums of the new residual
-  totals t = {};
-#pragma unroll
-  for (int h = 0; h < HELD; h++)
-    if (mine + h * stride < f.blocks) take_step<FIRST>(f, v, (mine + h * stride) * 32 + lane, alpha, held[h].p, held_s[h], held[h].r, t);
-  for (int64_t block = mine + HELD * stride; block < f.blocks; block += stride) {
-    int64_t i = block * 32 + lane;
-    double2 r, p = ((double2 *)v.p)[i], s = ((double2 *)v.s)[i];
-    take_step<FIRST>(f, v, i, alpha, p, s, r, t);
-  }
-  bool counting = !FIRST && c.uniform < 0;
-  if (counting)
-    for (int64_t block = mine; block < f.blocks; block += stride) {
-      int level = v.block_level[block];
-      if (lane) continue;
-      double bytes = f.bytes[level * f.blocks + block];
-      for (int k = 0; k < 3; k++) t.bytes[k] += level == k ? bytes : 0;
-    }
-  const double values[] = {t.rr, t.rz, t.bytes[0], t.bytes[1], t.bytes[2]};
-#pragma unroll
-  for (int k = 0; k < 5; k++) {
-    if (k == 2 && !counting) break;
-    double sum = block_sum(values[k], shared);
-    if (threadIdx.x == 0) v.sums[(S_RR + k) * gridDim.x + blockIdx.x] = sum;
-  }
-  grid.sync();
-  double rr = grid_sum(v.sums + S_RR * gridDim.x, shared), rz = grid_sum(v.sums + S_RZ * gridDim.x, shared);
-  double beta = FIRST ? 0 : rz / c.rz;
-  __syncthreads(); // all have read the old rz
-  if (threadIdx.x == 0) {
-    c.norm_r = sqrt(rr);
-    c.rz = rz;
-    c.beta = beta;
-  }
-  __syncthreads();
-  // phase 3: the new direction
-  bool looking = c.iteration >= c.decide_at;
-#pragma unroll
-  for (int h = 0; h < HELD; h++)
-    if (mine + h * stride < f.blocks) turn<FIRST>(f, v, c, mine + h * stride, beta, held[h].p, held[h].r, looking);
-  for (int64_t block = mine + HELD * stride; block < f.blocks; block += stride) {
-    int64_t i = block * 32 + lane;
-    turn<FIRST>(f, v, c, block, beta, ((double2 *)v.p)[i], ((double2 *)v.r)[i], looking);
+    redirect<FIRST>(f, v, c, my, lane, held);
+    event = event_of(c);
   }
   if (blockIdx.x) return;
-  for (int level = 0; level < 3 && counting; level++) {
-    double bytes = grid_sum(v.sums + (S_BYTES + level) * gridDim.x, shared);
-    if (threadIdx.x == 0) c.level_groups[level] += bytes;
-  }
+  if (counting) take_count(v, c, shared);
+  __syncthreads();
   if (threadIdx.x == 0) {
-    record(v, c);
-    if (looking && c.decide_rule != DECIDE_HOST) c.decide_at = c.iteration + c.decide_every;
+    if (!FIRST) c.pap = pap[0];
+    conclude(v, c, event, taken);
   }
   __syncthreads();
-  leave(v, c, event_of(c, rr));
+  if (c.event != CONTINUE) tell(v, c);
 }
 
 } // namespace

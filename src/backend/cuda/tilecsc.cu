@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(256)
     int64_t column = tile_column[t], entry = tile_entry[t];
     const ushort2 *row_pairs = pairs_from<ushort2>(row_index, entry);
     const uint32_t *start = column_start + t * (COLUMNS + 1);
-    const double *tile_scale = scale + t * COLUMNS, *tile_x = x + column * COLUMNS;
+    const double *tile_scale = scale + column * COLUMNS, *tile_x = x + column * COLUMNS;
     switch (uniform >= 0 ? uniform : level[column]) {
     case ht::LEVEL_16:
       add_tile<Bf16>(pairs_from<ushort2>(value_bf16, entry), row_pairs, start, tile_scale, tile_x, rows_per_block, sum);
