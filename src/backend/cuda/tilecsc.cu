@@ -74,7 +74,7 @@ template <class Pair, class Value> __device__ const Pair *pairs_from(const Value
 } // namespace
 
 // scalars: of a solve, whose events end the work and whose levels hold; or NULL.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 4)
     ht_tilecsc_multiply(int64_t n, int rows_per_block, const int64_t *tile_row_start, const int32_t *tile_column, const int64_t *tile_entry,
                         const uint32_t *column_start, const uint16_t *row_index, const double *scale, const double *value_f64,
                         const float *value_f32, const uint16_t *value_bf16, const uint8_t *level, const ht_cuda_cg_scalars *scalars,
