@@ -205,7 +205,7 @@ static ht_status poll(ht_guard *g, double elapsed, int *done, ht_outcome *outcom
   int stop = ht_stop_requested(g->ctx);
   if (g->progress) {
     ht_progress view = {s->iteration, s->norm_r / g->norm_b, elapsed, NULL};
-    if (!g->loop->scaled && !g->shift) HT_TRY(g->ctx, ht_guard_look(g, s->x, &view.x));
+    if (s->x && !g->loop->scaled && !g->shift) HT_TRY(g->ctx, ht_guard_look(g, s->x, &view.x));
     stop |= g->progress(g->progress_user, &view) != 0;
   }
   if (stop) {
