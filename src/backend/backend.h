@@ -241,10 +241,14 @@ typedef struct ht_backend {
   ht_status (*failed)(ht_context *ctx);
   /* One line about the driver and the devices that `open` would find; it takes none. NULL where there is nothing to tell. */
   void (*about)(ht_context *ctx, char *text, size_t size);
+  /* As ht_context_set_cuda_stream. NULL where there are no streams. */
+  ht_status (*set_stream)(ht_context *ctx, void *stream);
   /* Memory: `bytes` zeroed bytes. Copies are complete when they return; `from` and `to` may also be the caller's memory, wherever
    * that lies. */
   ht_status (*memory_create)(ht_context *ctx, int64_t bytes, void *memory);
   void (*memory_release)(ht_context *ctx, void *memory); /* NULL is allowed */
+  /* Bytes of the device's memory that the context held at once, at most. NULL where the memory is the host's. */
+  int64_t (*memory_most)(ht_context *ctx);
   ht_status (*upload)(ht_context *ctx, int64_t bytes, const void *from, void *to);
   ht_status (*download)(ht_context *ctx, int64_t bytes, const void *from, void *to);
   /* Whether products and vector operations can take this pointer as it is. A backend that reaches the context itself works in the

@@ -401,6 +401,7 @@ static void describe(const ht_solver *s, ht_report *r) {
   r->share_exact_f32 = s->facts.share_exact_32;
   r->time_ordering_s = op->time_ordering_s;
   r->bytes_matrix = op->bytes;
+  if (op->backend->memory_most) r->bytes_device_peak = op->backend->memory_most(s->ctx);
   r->bytes_per_nonzero = op->nnz ? (double)op->bytes / (double)op->nnz : NAN;
   snprintf(r->policy_chosen, sizeof r->policy_chosen, "%s", s->why);
   snprintf(r->precond, sizeof r->precond, "%s%s%s", s->precond->name, s->precond->note[0] ? ": " : "", s->precond->note);

@@ -28,6 +28,9 @@ typedef struct ht_cuda_cg_scalars {
 
 typedef struct ht_cuda_cg_vectors {
   double *x, *r, *p, *s;
+  /* The direction of the streaming engine while all products are read at 16 or at 32 bits: that of iteration k in narrow[k & 1], and the
+   * one before it, which x may still be owed, in the other. */
+  float *narrow[2];
   const float *inverse_diagonal; /* of the scaled matrix; NULL: M = I in the caller's variables */
   uint8_t *block_level;          /* ht_level of each column block */
   double *block_norm2, *block_max;

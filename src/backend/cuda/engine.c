@@ -13,6 +13,7 @@ enum {
   REPLAYED = 8,
   SUMS = 16,
   PERSISTENT_SUMS = 2 * 8 * 160,
+  PARALLEL_FROM = 20000, /* rows */
   STATIC_SHARED = 4096,
   NARROW_WARPS = 20,
   WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
@@ -23,10 +24,11 @@ struct ht_engine {
   ht_cuda *cuda;
   ht_store *store;
   ht_cuda_cg_vectors v;
-  ht_cuda_cg_scalars *staged; /* pinned: scalars on their way to the device */
+  ht_cuda_cg_scalars *staged; /* pinned, behind v.told: scalars on their way to the device */
   int64_t capacity;
   int uniform; /* level of all blocks, or MIXED */
   int highest; /* of any block */
+  int narrow;  /* streaming: where the direction is, in v.narrow or in v.p */
   /* streaming */
   int update_blocks, multiply_blocks[MODES], stride;
   CUgraphExec graph[MODES]; /* made when it is first needed: all groups at a level, or each at its own */
@@ -38,31 +40,42 @@ struct ht_engine {
 
 /* ---- making ---- */
 
+/* x's pointer releases all on the device, and told's all on the host. */
 static ht_status allocate_vectors(ht_engine *e, int jacobi) {
   const ht_store_view *a = &e->store->view;
-  double **vectors[] = {&e->v.x, &e->v.r, &e->v.p, &e->v.s};
-  double **records[] = {&e->v.history, &e->v.alphas, &e->v.betas};
-  for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->padded * 8, vectors[k]));
-  for (size_t k = 0; k < sizeof records / sizeof *records; k++) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, e->capacity * 8, records[k]));
-  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->blocks, &e->v.block_level));
-  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->blocks * 8, &e->v.block_norm2));
-  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->blocks * 8, &e->v.block_max));
-  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, sizeof *e->v.scalars, &e->v.scalars));
-  HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, sizeof *e->v.told, &e->v.told));
-  *e->v.told = (ht_cuda_cg_scalars){.iteration = 0};
-  HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, 3 * HT_CUDA_TOLD * 8, &e->v.told_records));
-  HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, sizeof *e->staged, &e->staged));
-  if (jacobi) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->padded * 4, &e->v.inverse_diagonal));
+  ht_cuda_cg_vectors *v = &e->v;
+  int64_t narrow = e->store->plan.engine == HT_STORE_ENGINE_STREAMING ? a->padded * 4 : 0;
+  const ht_cuda_part parts[] = {{a->padded * 8, &v->x},
+                                {a->padded * 8, &v->r},
+                                {a->padded * 8, &v->p},
+                                {a->padded * 8, &v->s},
+                                {e->capacity * 8, &v->history},
+                                {e->capacity * 8, &v->alphas},
+                                {e->capacity * 8, &v->betas},
+                                {a->blocks, &v->block_level},
+                                {a->blocks * 8, &v->block_norm2},
+                                {a->blocks * 8, &v->block_max},
+                                {sizeof *v->scalars, &v->scalars},
+                                {jacobi ? a->padded * 4 : 0, &v->inverse_diagonal},
+                                 {narrow, &v->narrow[0]},
+                                 {narrow, &v->narrow[1]}};
+  HT_TRY(e->ctx, ht_cuda_allocate_parts(e->cuda, sizeof parts / sizeof *parts, parts));
+  HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, 2 * sizeof *v->told + 3 * HT_CUDA_TOLD * 8, &v->told));
+  *v->told = (ht_cuda_cg_scalars){.iteration = 0};
+  e->staged = v->told + 1;
+  v->told_records = (double *)(v->told + 2);
   return HT_OK;
 }
 
 /* M^-1 of the scaled matrix, in [1/2, 2]: FP32 is a preconditioner as good as any. An empty row takes 1. */
 static ht_status make_inverse(ht_engine *e) {
   int64_t padded = e->store->view.padded;
+  int threads = e->ctx->threads;
   float *inverse;
   HT_TRY(e->ctx, ht_allocate(e->ctx, padded, sizeof *inverse, &inverse));
+#pragma omp parallel for schedule(static) num_threads(threads) if (padded > PARALLEL_FROM)
   for (int64_t i = 0; i < padded; i++) inverse[i] = e->store->scaled_diagonal[i] > 0 ? (float)(1 / e->store->scaled_diagonal[i]) : 1;
-  ht_status status = ht_cuda_copy(e->cuda, padded * 4, inverse, (void *)(uintptr_t)e->v.inverse_diagonal);
+  ht_status status = ht_cuda_send(e->cuda, padded * 4, inverse, (void *)(uintptr_t)e->v.inverse_diagonal);
   ht_release(e->ctx, inverse);
   return status;
 }
@@ -70,24 +83,29 @@ static ht_status make_inverse(ht_engine *e) {
 static const ht_kernel multiply_kernels[MODES] = {HT_KERNEL_cg_multiply_16, HT_KERNEL_cg_multiply_32, HT_KERNEL_cg_multiply_64,
                                                   HT_KERNEL_cg_multiply_by_group};
 
-/* The update and the product, a few times over. */
+static int is_narrow(int mode) { return mode < HT_LEVEL_64; }
+
+/* The update and the product, a few times over. Captured on our own stream: the caller's is left in peace, and a graph runs on any. */
 static ht_status capture(ht_engine *e, int mode) {
   ht_store_view *a = &e->store->view;
   ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS},
             multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS};
   const ht_cuda_driver *driver = e->cuda->driver;
+  CUstream stream = e->cuda->stream;
   CUgraph graph = NULL;
   HT_TRY(e->ctx, ht_cuda_synchronize(e->cuda));
+  e->cuda->stream = e->cuda->own;
   int entered = ht_cuda_enter(e->cuda);
   CUresult result = driver->cuStreamBeginCapture(e->cuda->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   for (int k = 0; result == CUDA_SUCCESS && k < REPLAYED; k++) {
-    ht_cuda_launch(e->cuda, HT_KERNEL_cg_update, update, HT_ARGS(a, &e->v, &e->stride));
+    ht_cuda_launch(e->cuda, is_narrow(mode) ? HT_KERNEL_cg_update_narrow : HT_KERNEL_cg_update, update, HT_ARGS(a, &e->v, &e->stride));
     ht_cuda_launch(e->cuda, multiply_kernels[mode], multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
   }
   if (result == CUDA_SUCCESS) result = driver->cuStreamEndCapture(e->cuda->stream, &graph);
   if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&e->graph[mode], graph, 0);
   if (graph) driver->cuGraphDestroy(graph);
   ht_cuda_leave(e->cuda, entered);
+  e->cuda->stream = stream;
   return ht_cuda_check(e->cuda, result, "making the graph of an iteration");
 }
 
@@ -95,8 +113,10 @@ static int smaller(int64_t a, int64_t b) { return (int)(a < b ? a : b); }
 
 static ht_status make_streaming(ht_engine *e) {
   const ht_store_view *a = &e->store->view;
-  int blocks;
+  int blocks, narrow;
   HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update, THREADS, 0, &blocks));
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update_narrow, THREADS, 0, &narrow));
+  blocks = smaller(blocks, narrow);
   e->stride = e->update_blocks = smaller(blocks, (a->blocks + WARPS - 1) / WARPS);
   for (int mode = 0; mode < MODES; mode++) {
     HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, multiply_kernels[mode], THREADS, 0, &blocks));
@@ -128,9 +148,11 @@ static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cud
 
 static ht_status make_persistent(ht_engine *e) {
   const ht_store *store = e->store;
-  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, PERSISTENT_SUMS * 8, &e->v.sums));
-  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, 64, &e->v.barrier));
-  for (int k = 0; k < 2; k++) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, store->view.padded * 32, &e->v.exchange[k]));
+  const ht_cuda_part parts[] = {{PERSISTENT_SUMS * 8, &e->v.sums},
+                                {64, &e->v.barrier},
+                                {store->view.padded * 32, &e->v.exchange[0]},
+                                {store->view.padded * 32, &e->v.exchange[1]}};
+  HT_TRY(e->ctx, ht_cuda_allocate_parts(e->cuda, 4, parts));
   int64_t slices = store->patch_slices_most, most = slices > NARROW_WARPS ? WIDE_WARPS : NARROW_WARPS,
           warps = slices < most ? slices : most;
   e->block = (unsigned)(32 * warps);
@@ -173,18 +195,15 @@ ht_status ht_cuda_engine_create(ht_store *store, const double *diagonal, int64_t
 void ht_cuda_engine_release(ht_engine *e) {
   if (!e) return;
   const ht_cuda_cg_vectors *v = &e->v;
-  const void *device[] = {v->x,       v->r,      v->p,     v->s,    v->inverse_diagonal, v->block_level, v->block_norm2, v->block_max,
-                          v->history, v->alphas, v->betas, v->sums, v->scalars,          v->exchange[0], v->exchange[1], v->barrier};
   int entered = ht_cuda_enter(e->cuda);
   for (int mode = 0; mode < MODES; mode++)
     if (e->graph[mode]) e->cuda->driver->cuGraphExecDestroy(e->graph[mode]);
   for (int k = 0; k < 2; k++)
     if (e->passed[k]) e->cuda->driver->cuEventDestroy(e->passed[k]);
   ht_cuda_leave(e->cuda, entered);
-  for (size_t k = 0; k < sizeof device / sizeof *device; k++) ht_cuda_release(e->cuda, (void *)(uintptr_t)device[k]);
+  ht_cuda_release(e->cuda, v->x);
+  ht_cuda_release(e->cuda, v->sums);
   ht_cuda_release_host(e->cuda, v->told);
-  ht_cuda_release_host(e->cuda, v->told_records);
-  ht_cuda_release_host(e->cuda, e->staged);
   ht_release(e->ctx, e);
 }
 
@@ -198,7 +217,8 @@ static void move(ht_engine *e, ht_kernel kernel, int sign, const double *from, d
 /* The streaming engine makes every second step of x with the next one: x with what is owed to it, into `to`. */
 static void settle(ht_engine *e, double *to) {
   ht_store_view *a = &e->store->view;
-  ht_cuda_launch(e->cuda, HT_KERNEL_cg_settle, ht_cuda_over(a->padded), HT_ARGS(a, &e->v, &to));
+  ht_cuda_launch(e->cuda, e->narrow ? HT_KERNEL_cg_settle_narrow : HT_KERNEL_cg_settle, ht_cuda_over(a->padded / 2),
+                 HT_ARGS(a, &e->v, &to));
 }
 
 /* Before r or p change for another reason than an iteration. */
@@ -225,13 +245,27 @@ void ht_cuda_engine_set_residual(ht_engine *e, const double *r) {
 
 void ht_cuda_engine_get_residual(ht_engine *e, double *r) { move(e, HT_KERNEL_store_scatter, 1, e->v.r, r); }
 
+static void convert_direction(ht_engine *e, ht_kernel kernel) {
+  ht_store_view *a = &e->store->view;
+  ht_cuda_launch(e->cuda, kernel, ht_cuda_over(a->padded / 2), HT_ARGS(a, &e->v));
+}
+
+/* The direction in FP64, wherever it is kept. */
+static const double *wide_direction(ht_engine *e) {
+  if (e->narrow) convert_direction(e, HT_KERNEL_cg_widen);
+  return e->v.p;
+}
+
 void ht_cuda_engine_get_direction(ht_engine *e, double *p) {
   const ht_store *store = e->store;
-  if (ht_cuda_copy(e->cuda, store->view.padded * 8, e->v.p, p) != HT_OK) return; /* `failed` says so */
+  if (ht_cuda_copy(e->cuda, store->view.padded * 8, wide_direction(e), p) != HT_OK) return; /* `failed` says so */
   for (int64_t i = 0; i < store->view.padded; i++) p[i] = ldexp(p[i], -store->exponent[i]);
 }
 
-double ht_cuda_engine_direction_square(ht_engine *e) { return ht_cuda_dot(e->ctx, e->store->view.padded, e->v.p, e->v.p); }
+double ht_cuda_engine_direction_square(ht_engine *e) {
+  const double *p = wide_direction(e);
+  return ht_cuda_dot(e->ctx, e->store->view.padded, p, p);
+}
 
 void ht_cuda_engine_set_levels(ht_engine *e, const uint8_t *block_level) {
   int lowest = HT_LEVEL_64, highest = HT_LEVEL_16;
@@ -376,15 +410,30 @@ static void add_bytes(const ht_engine *e, ht_cg_state *s, int64_t iterations) {
     s->bytes_level[level] += told->level_groups[level] * (width[level] + HT_WARP * 4 + 8) + rows * told->level_groups[level] / groups;
 }
 
+/* The first step multiplies both by zero. */
+static void clear_direction(ht_engine *e) {
+  int64_t bytes = e->store->view.padded * 8;
+  settle_in_place(e);
+  ht_cuda_fill(e->cuda, bytes, 0, e->v.p);
+  ht_cuda_fill(e->cuda, bytes, 0, e->v.s);
+  for (int k = 0; k < 2 && e->v.narrow[k]; k++) ht_cuda_fill(e->cuda, bytes / 2, 0, e->v.narrow[k]);
+}
+
+/* The direction where the next run reads it. A step that is owed is found in another way there: it is made now. */
+static void place_direction(ht_engine *e, int narrow) {
+  if (narrow == e->narrow) return;
+  settle_in_place(e);
+  e->staged->owed = e->staged->later = 0;
+  convert_direction(e, narrow ? HT_KERNEL_cg_narrow : HT_KERNEL_cg_widen);
+  e->narrow = narrow;
+}
+
 ht_cg_event ht_cuda_engine_run(ht_engine *e, ht_cg_state *s) {
   int persistent = e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT;
   int64_t first = s->fresh ? s->iteration : s->iteration + 1;
-  if (s->fresh) { /* the first step multiplies both by zero */
-    settle_in_place(e);
-    ht_cuda_fill(e->cuda, e->store->view.padded * 8, 0, e->v.p);
-    ht_cuda_fill(e->cuda, e->store->view.padded * 8, 0, e->v.s);
-  }
+  if (s->fresh) clear_direction(e);
   stage_scalars(e, s);
+  if (!persistent) place_direction(e, is_narrow(mode_of(e)));
   e->v.told->event = HT_CG_CONTINUE;
   ht_status status = ht_cuda_copy_async(e->cuda, sizeof *e->staged, e->staged, e->v.scalars);
   if (status == HT_OK) status = persistent ? run_persistent(e) : run_streaming(e);
