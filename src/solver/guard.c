@@ -51,7 +51,7 @@ static void begin(ht_guard *g, double norm) {
   g->claimed = INFINITY;
   g->futile = 0;
   g->improved_at = 0;
-  g->check_every = g->loop->decides && !(g->policy.error_start > 0) ? ENGINE_CHECK_EVERY : CHECK_EVERY;
+  g->check_every = g->loop->decides && !(g->policy.error_start > 0) && !g->policy.learned ? ENGINE_CHECK_EVERY : CHECK_EVERY;
   g->next_check = g->check_every;
   g->next_pause = g->progress ? 0 : g->loop->decides ? ENGINE_FIRST_PAUSE : 1;
   g->segment_end = -1;

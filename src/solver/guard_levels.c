@@ -31,8 +31,12 @@ static int64_t sum_of_levels(const ht_guard *g) {
   return sum;
 }
 
-/* The lowest level whose error the policy leaves to replacement. */
-static ht_level level_to_replace(const ht_guard *g) { return g->policy.replaces && !g->by_budget ? ht_guard_lowest_level(g) : HT_LEVEL_64; }
+/* The lowest level whose error the policy leaves to replacement; one that holds every value exactly has none. */
+static ht_level level_to_replace(const ht_guard *g) {
+  const double exact[HT_LEVELS] = {g->known->share_exact_16, g->known->share_exact_32, 1};
+  ht_level lowest = ht_guard_lowest_level(g);
+  return g->policy.replaces && !g->by_budget && !(exact[lowest] == 1) ? lowest : HT_LEVEL_64;
+}
 
 void ht_guard_note_levels(ht_guard *g) { g->to_replace = level_to_replace(g); }
 

@@ -281,6 +281,7 @@ static ht_policy_facts gather_facts(const ht_solver *s) {
   f.bytes_streamed = (double)s->op->bytes + s->loop->vector_bytes;
   f.nonzeros_per_row = (double)s->op->nnz / (double)s->n;
   f.device = s->op->store != NULL;
+  f.preconditioned = strcmp(s->precond->name, "none") != 0;
   if (f.device) gather_store_facts(s, &f);
   if (!a || !s->op->nnz) return f;
   double exact_16 = 0, exact_32 = 0;
