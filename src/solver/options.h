@@ -21,7 +21,9 @@ enum { HT_MOST_DEFAULT_ITERATIONS = 200000 }; /* the default limit is 10 n, with
     "CG loop: textbook takes all; fused is the CPU's, persistent and streaming a GPU's, with split storage and none or jacobi; "           \
     "paper: the EvoCG paper's, a GPU's, with tilecsc storage")                                                                             \
   X(TEXT, backend, 0, 0, 0, AT_PREPARE, "auto", "where the work is done: auto, cpu, cuda, or cuda:N for the N-th device from 0")           \
-  X(INTEGER, threads, 0, 0, 4096, AT_PREPARE, NULL, "threads of the context; 0 leaves them: every core this process may use, if never set")
+  X(INTEGER, threads, 0, 0, 4096, AT_PREPARE, NULL,                                                                                        \
+    "threads of the context; 0 leaves them: every core this process may use, if never set")                                                \
+  X(FLAG, trace, 0, 0, 1, AT_PREPARE, NULL, "record precisions, true residuals and time by iteration, for `halftone report`")
 
 HT_OPTION_STRUCT(ht_solve_options, HT_SOLVE_OPTIONS);
 

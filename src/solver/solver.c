@@ -338,6 +338,7 @@ static ht_status make_all(ht_solver *s) {
   *g = (ht_guard){
       .ctx = s->ctx, .loop = s->loop, .matrix = s->matrix, .null_space = &s->null_space, .options = &s->options.solve, .known = &s->facts};
   HT_TRY(s->ctx, ht_guard_allocate(g, s->symmetric != s->matrix));
+  if (s->options.solve.trace) HT_TRY(s->ctx, ht_recorder_create(s->ctx, s->op->blocks, &g->recorder));
   s->facts = gather_facts(s);
   HT_TRY(s->ctx, make_policy(s));
   HT_TRY(s->ctx, s->backend->failed(s->ctx));
@@ -512,4 +513,9 @@ int64_t ht_solver_history(const ht_solver *s, const double **history) {
   const ht_cg_state *state = &s->loop->state;
   *history = state->history;
   return state->iteration + 1 < state->capacity ? state->iteration + 1 : state->capacity;
+}
+
+const ht_solve_trace *ht_solver_trace(const ht_solver *s) {
+  if (!s->guard.recorder || !s->columns || s->column_reports[s->columns - 1].iterations < 0) return NULL;
+  return ht_recorder_view(s->guard.recorder);
 }
