@@ -9,6 +9,7 @@ typedef struct chart_axis {
   double low, high;  /* of what is shown */
   int logarithmic;   /* then both are above 0 */
   double unit;       /* ticks show value / unit */
+  int downwards;     /* a y axis whose low end is at the top, as the rows of a matrix */
   const char *label; /* plain text, already fit for HTML */
 } chart_axis;
 

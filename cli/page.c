@@ -25,6 +25,7 @@ static const char *const rules[] = {
     ".line{fill:none;stroke-width:1.6;stroke-linejoin:round}.point{fill:var(--card);stroke-width:1.8}.dash{stroke-dasharray:6 3}",
     ".key{display:inline-block;margin:0 14px 4px 0;font-size:.85rem}.key i{display:inline-block;width:12px;height:12px;margin-right:6px;"
     "border-radius:2px;vertical-align:-1px}",
+    ".again{background-image:repeating-linear-gradient(90deg,transparent 0 3px,var(--page) 3px 6px)}"
     ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}",
     "th,td{padding:5px 10px;border-bottom:1px solid var(--grid);text-align:right;white-space:nowrap}th{color:var(--soft);font-weight:600}",
     "th:first-child,td.text{text-align:left}td.bad{color:var(--s1);font-weight:600}footer{margin-top:36px;font-size:.8rem;color:var(--soft)"
