@@ -43,6 +43,12 @@ chart_axis chart_linear(double low, double high, double unit, const char *label)
   return (chart_axis){.low = low, .high = high, .unit = unit, .label = label};
 }
 
+chart_axis chart_count(double high, const char *label) {
+  chart_axis axis = chart_linear(0, high, 1, label);
+  axis.whole = 1;
+  return axis;
+}
+
 chart_axis chart_logarithmic(double low, double high, const char *label) {
   double from = floor(log10(low) + 1e-9), to = ceil(log10(high) - 1e-9);
   return (chart_axis){.low = pow(10, from), .high = pow(10, to > from ? to : from + 1), .logarithmic = 1, .unit = 1, .label = label};
@@ -67,6 +73,7 @@ static double first_tick(const chart_axis *axis, double *step) {
     return axis->low;
   }
   *step = tick_step((axis->high - axis->low) / axis->unit) * axis->unit;
+  if (axis->whole && *step < 1) *step = 1;
   return ceil(axis->low / *step - 1e-9) * *step;
 }
 

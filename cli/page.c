@@ -129,7 +129,7 @@ void page_write(FILE *file, const char *title, int runs, const cli_run *run) {
   write_table(file, runs, run);
   if (any_trace(runs, run)) page_residuals(file, runs, run);
   for (int i = 0; i < runs; i++)
-    if (run[i].has_trace) page_precision(file, &run[i]);
+    if (run[i].has_trace && (run[i].changes || !run[i].blocks)) page_precision(file, &run[i]);
   if (!any_trace(runs, run))
     fputs("<p>These runs kept no trace: <code>halftone solve --trace</code> records residuals and precisions.</p>\n", file);
   page_bars(file, runs, run);

@@ -66,7 +66,7 @@ static void residual_figure(FILE *file, int runs, const cli_run *run, int agains
   if (against_time) unit = unit_of_time(most, &name);
   fprintf(file, "<figure><h3>Residual against %s</h3>\n", against_time ? "time" : "iterations");
   chart_begin(&chart, file, against_time ? "residuals against time" : "residuals against iterations", HEIGHT,
-              chart_linear(0, most, unit, name), residual_axis(runs, run));
+              against_time ? chart_linear(0, most, unit, name) : chart_count(most, name), residual_axis(runs, run));
   if (tolerance > 0) chart_level(&chart, tolerance, "tolerance");
   for (int i = 0; i < runs; i++)
     if (run[i].has_trace) draw_run(&chart, &run[i], i, against_time);
@@ -118,7 +118,7 @@ static void mix_figure(FILE *file, const cli_run *run) {
   cli_chart chart;
   fputs("<figure><h3>Precision mix over the iterations</h3>\n", file);
   chart_begin(&chart, file, "share of the column blocks at each precision, over the iterations", PRECISION_HEIGHT,
-              chart_linear(0, run_last_iteration(run), 1, "iteration"), chart_linear(0, 100, 1, "share of blocks [%]"));
+              chart_count(run_last_iteration(run), "iteration"), chart_linear(0, 100, 1, "share of blocks [%]"));
   for (int level = RUN_64; level >= RUN_16; level--) draw_area(&chart, run, level);
   chart_end(&chart);
   fputs("</figure>\n", file);
@@ -171,11 +171,11 @@ static void map_figure(FILE *file, const cli_run *run) {
   map *m = malloc(sizeof *m);
   if (!m) return;
   fputs("<figure><h3>Precision over the matrix</h3>\n", file);
-  chart_axis y = chart_linear(0, (double)run->blocks, 1, "column block of 64 unknowns");
+  chart_axis y = chart_count((double)run->blocks, "column block of 64 unknowns");
   y.downwards = 1;
   fill_map(run, m);
   chart_begin(&chart, file, "precision of each column block, over the iterations", PRECISION_HEIGHT,
-              chart_linear(0, run_last_iteration(run), 1, "iteration"), y);
+              chart_count(run_last_iteration(run), "iteration"), y);
   for (int colour = 0; colour < PAGE_MAP_COLOURS; colour++) draw_colour(&chart, m, colour);
   chart_end(&chart);
   fputs("</figure>\n", file);
@@ -210,7 +210,7 @@ void page_precision(FILE *file, const cli_run *run) {
   if (only >= 0) return;
   fputs("<div class='row'>\n", file);
   mix_figure(file, run);
-  if (run->changes) map_figure(file, run);
+  map_figure(file, run);
   fputs("</div>\n", file);
 }
 

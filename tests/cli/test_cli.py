@@ -552,14 +552,18 @@ class Trace(Cli):
                  for k, options in enumerate((["--policy", "budget", "--no-exactness-flags", "--policy-interval", "1"], ["--policy", "fixed:f64"],
                                               ["--policy", "fixed:f64", "--precond", "ic0"], ["--format", "csr"]))]
         files.append(self.traced("limit.json", self.a, "--max-iterations", "3", status=1)[0])
+        neumann = self.made("n.mtx", Matrices.HEAD + "3 3 5\n1 1 1\n2 2 2\n3 3 1\n2 1 -1\n3 2 -1\n")
+        status, refused = run("solve", neumann, "-b", "ones", "--trace", "--json")[:2]
+        self.assertEqual((status, json.loads(refused)["trace"]["history"]), (1, []))
+        files.append(self.made("refused.json", refused))
         page = self.path("p.html")
         self.assertEqual(run("report", *files, "-o", page, "--quiet"), (0, "", ""))
         root = self.parse(page)
         text = "".join(root.itertext())
         for words in ("Residual against iterations", "Residual against time", "Precision mix", "Precision over the matrix", "Time by phase",
-                      "Bytes by precision", "a, fixed:f64 (2)", "iteration_limit", "no levels"):
+                      "Bytes by precision", "a, fixed:f64 (2)", "iteration_limit", "singular", "no levels"):
             self.assertIn(words, text)
-        self.assertEqual(len(list(root.find(".//tbody"))), 5)
+        self.assertEqual(len(list(root.find(".//tbody"))), 6)
 
     def test_a_page_without_a_trace(self):
         file, page = self.path("plain.json"), self.path("plain.html")
