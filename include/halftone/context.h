@@ -45,6 +45,18 @@ HT_API void ht_context_clear_error(ht_context *ctx);
 HT_API void ht_context_request_stop(ht_context *ctx);
 HT_API void ht_context_clear_stop(ht_context *ctx);
 
+/* The CUDA stream (a CUstream or cudaStream_t) that all work on the GPU goes to from now on, whatever solver asks for it; NULL: back to a
+ * stream of the library's own, as at first, which takes turns with the legacy default stream.
+ * With arrays in device memory a solve then needs no synchronisation before it: what the caller has enqueued on the stream, such as the
+ * kernels that make b and x, is done first, and what the caller enqueues there afterwards sees the x of the solve. Work on other streams
+ * is not waited for. The host waits inside ht_solver_prepare and ht_solver_solve, and in this call for what is under way on the stream
+ * before. The caller keeps the stream until another one, or NULL, is given or the context is destroyed; it must not be captured into a
+ * graph meanwhile. A context that has used no GPU takes the stream's; else both must be of one GPU and one CUDA context. The per-thread
+ * default stream is that of the thread that calls, at each call; the legacy default stream is refused, as NULL does what it could.
+ * Errors, upon which the stream stays as it was: HT_BAD_ARGUMENT (a stream of another GPU or CUDA context, or being captured),
+ * HT_UNSUPPORTED (no CUDA backend, or no GPU that it can use), HT_DEVICE. */
+HT_API HT_MUST_CHECK ht_status ht_context_set_cuda_stream(ht_context *ctx, void *stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -43,3 +43,11 @@ void ht_backend_about_cuda(ht_context *ctx, char *text, size_t size) {
   else
     snprintf(text, size, "not compiled in");
 }
+
+ht_status ht_context_set_cuda_stream(ht_context *ctx, void *stream) {
+  const ht_backend *backend = named("cuda", 4);
+  if (!stream && !ctx->device) return HT_OK; /* our own it is */
+  HT_CHECK(ctx, backend && backend->set_stream, HT_UNSUPPORTED, "the cuda backend is not compiled into this build, which takes no stream");
+  HT_TRY(ctx, backend->set_stream(ctx, stream));
+  return HT_OK;
+}

@@ -16,6 +16,7 @@ typedef struct ht_node_graph {
 } ht_node_graph;
 
 /* Unknowns a node: 3 or 2 when nearly every node couples to whole nodes only, else 1. */
+int ht_node_unknowns(ht_context *ctx, const ht_csr_view *a);
 ht_status ht_node_graph_create(ht_context *ctx, const ht_csr_view *a, ht_node_graph *graph);
 void ht_node_graph_release(ht_context *ctx, ht_node_graph *graph);
 

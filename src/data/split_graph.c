@@ -59,6 +59,11 @@ static int looks_blocked(const ht_csr_view *a, int block) {
   return (double)filled <= most_fill * (double)entries;
 }
 
+/* Whether so many whole nodes hold little else than nonzeros. */
+static int is_nearly_full(const ht_csr_view *a, int block, int64_t entries) {
+  return (double)(entries * block * block) <= most_fill * (double)a->nnz;
+}
+
 /* Number of entries of each node into start[1..]; returns whether the whole nodes are nearly full. */
 static int count_columns(ht_context *ctx, const ht_csr_view *a, int block, int64_t nodes, int64_t *start) {
   int threads = ctx->threads;
@@ -66,7 +71,7 @@ static int count_columns(ht_context *ctx, const ht_csr_view *a, int block, int64
 #pragma omp parallel for schedule(static) num_threads(threads) if (a->nnz > 20000)
   for (int64_t node = 0; node < nodes; node++) start[node + 1] = node_columns(a, block, node, NULL);
   for (int64_t node = 0; node < nodes; node++) start[node + 1] += start[node];
-  return (double)(start[nodes] * block * block) <= most_fill * (double)a->nnz;
+  return is_nearly_full(a, block, start[nodes]);
 }
 
 static ht_status build(ht_context *ctx, const ht_csr_view *a, int block, ht_node_graph *graph) {
@@ -94,6 +99,18 @@ ht_status ht_node_graph_create(ht_context *ctx, const ht_csr_view *a, ht_node_gr
   for (int block = 3; block > 1 && graph->block == 1; block--)
     if (a->nnz > 0 && looks_blocked(a, block)) HT_TRY(ctx, build(ctx, a, block, graph));
   return HT_OK;
+}
+
+int ht_node_unknowns(ht_context *ctx, const ht_csr_view *a) {
+  int threads = ctx->threads;
+  for (int block = 3; block > 1; block--) {
+    if (a->nnz == 0 || !looks_blocked(a, block)) continue;
+    int64_t entries = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : entries) if (a->nnz > 20000)
+    for (int64_t node = 0; node < a->n / block; node++) entries += node_columns(a, block, node, NULL);
+    if (is_nearly_full(a, block, entries)) return block;
+  }
+  return 1;
 }
 
 void ht_node_graph_release(ht_context *ctx, ht_node_graph *graph) {

@@ -5,6 +5,8 @@
 #include "data/patches.h"
 #include "op/operator.h"
 
+enum { PARALLEL_FROM = 20000 }; /* rows */
+
 typedef struct {
   ht_operator base;
   ht_store_info info;
@@ -26,6 +28,7 @@ static ht_status apply(ht_operator *self, const uint8_t *block_level, const doub
  * that no block's own scale is known here. */
 static void spread_errors(store_operator *op, const ht_csr_view *a) {
   double largest = 0; /* diagonal entry: the largest scale, squared */
+#pragma omp parallel for schedule(static) num_threads(op->base.ctx->threads) reduction(max : largest) if (a->n > PARALLEL_FROM)
   for (int64_t i = 0; i < a->n; i++) largest = fmax(largest, ht_csr_diagonal(a, i));
   /* scales are powers of two: within a factor sqrt 2 */
   double error = fmin(2 * largest * op->info.error_16, FLT_MAX), error_32 = fmin(2 * largest * op->info.error_32, FLT_MAX);
@@ -56,8 +59,9 @@ static void destroy(ht_operator *self) {
   ht_release(self->ctx, op);
 }
 
-static int64_t longest_row(const ht_csr_view *a) {
+static int64_t longest_row(const ht_context *ctx, const ht_csr_view *a) {
   int64_t longest = 0;
+#pragma omp parallel for schedule(static) num_threads(ctx->threads) reduction(max : longest) if (a->n > PARALLEL_FROM)
   for (int64_t i = 0; i < a->n; i++)
     if (a->row_start[i + 1] - a->row_start[i] > longest) longest = a->row_start[i + 1] - a->row_start[i];
   return longest;
@@ -85,7 +89,7 @@ static ht_status create_store(store_operator *op, const ht_operator_options *opt
   ht_store_options store = {.exactness_flags = options->exactness_flags};
   int32_t *order;
   double start = ht_seconds();
-  backend->store_plan(ctx, a->n, a->nnz, longest_row(a), (ht_store_engine)engine, &store.plan);
+  backend->store_plan(ctx, a->n, a->nnz, longest_row(ctx, a), (ht_store_engine)engine, &store.plan);
   ht_status status = order_rows(op, options->ordering, a, store.plan.patch_rows, &order);
   op->base.time_ordering_s = ht_seconds() - start;
   store.order = order;
@@ -94,18 +98,10 @@ static ht_status create_store(store_operator *op, const ht_operator_options *opt
   return status;
 }
 
-static ht_status count_unknowns(store_operator *op, const ht_csr_view *a) {
-  ht_node_graph graph;
-  HT_TRY(op->base.ctx, ht_node_graph_create(op->base.ctx, a, &graph));
-  op->base.unknowns_per_node = graph.block;
-  ht_node_graph_release(op->base.ctx, &graph);
-  return HT_OK;
-}
-
 static ht_status build(store_operator *op, const ht_operator_options *options, int engine, const ht_matrix *matrix) {
   ht_context *ctx = op->base.ctx;
   const ht_csr_view a = ht_matrix_view(matrix);
-  HT_TRY(ctx, count_unknowns(op, &a));
+  op->base.unknowns_per_node = ht_node_unknowns(ctx, &a);
   HT_TRY(ctx, create_store(op, options, engine, &a));
   op->base.backend->store_info(op->base.store, &op->info);
   op->base.blocks = op->info.blocks;

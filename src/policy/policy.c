@@ -68,10 +68,14 @@ static ht_policy budget(const ht_policy_options *o) {
  * a node, pays up to half for translations kept, and its small eigenvalues sink below the 16-bit error (docs/decisions/0003). */
 static const double LONG_ROWS = 16;
 
-/* Where all values are exact at 16 bits nothing has to be replaced. */
-static ht_policy choose_exact(char *why) {
+static ht_level level_to_replace(const ht_policy_facts *f) {
+  return f->nonzeros_per_row < LONG_ROWS || f->unknowns_per_node > 1 || !(f->error_16 > 0) ? HT_LEVEL_32 : HT_LEVEL_16;
+}
+
+/* Where all values are exact at 16 bits nothing has to be replaced, unless a device sums their products in FP32. */
+static ht_policy choose_exact(const ht_policy_facts *f, char *why) {
   ht_policy p = fixed("auto", HT_LEVEL_16);
-  p.replaces = 0;
+  p.replaces = f->device;
   snprintf(why, 256, "fixed:bf16: every value is exact in 16 bits");
   return p;
 }
@@ -79,44 +83,40 @@ static ht_policy choose_exact(char *why) {
 /* A device with engines of its own gains by whole products at a lower level alone: reading each group at a level of its own costs it more
  * than the bytes save. 16 bits cost elasticity half as many iterations again there. Where a level proves too low the next one follows. */
 static ht_policy choose_on_device(const ht_policy_facts *f, char *why) {
-  int level = f->nonzeros_per_row < LONG_ROWS || f->unknowns_per_node > 1 || !(f->error_16 > 0) ? HT_LEVEL_32 : HT_LEVEL_16;
+  ht_level level = level_to_replace(f);
   ht_policy p = fixed("auto", level);
-  if (level == HT_LEVEL_16) p.error_start = f->error_16;
+  p.error_start = level == HT_LEVEL_16 ? f->error_16 : 0;
   snprintf(why, 256, "fixed:%s with exact residual replacement: %.1f nonzeros a row, %d unknowns a node, more bytes than stay on the chip",
            level == HT_LEVEL_16 ? "bf16" : "f32", f->nonzeros_per_row, f->unknowns_per_node);
   return p;
 }
 
 /* Where values stay in cache low precision saves nothing; where tiles are exact it costs nothing; elsewhere long rows are worth 16 bits
- * with replacement, and short ones an error budget. */
+ * and others 32, with replacement. */
 static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, char *why) {
   int in_cache = f->bytes_streamed < f->cache_bytes;
   if (!f->levels) {
     snprintf(why, 256, "fixed:f64: this storage has no lower level");
     return fixed("auto", HT_LEVEL_64);
   }
-  if (f->share_exact_16 == 1 && !(f->device && in_cache)) return choose_exact(why);
+  if (f->share_exact_16 == 1 && !(f->device && in_cache)) return choose_exact(f, why);
   if (in_cache) {
     snprintf(why, 256, "fixed:f64: an iteration's %.1f MB stay in the %.0f MiB cache, where fewer bytes save nothing",
              f->bytes_streamed / 1e6, f->cache_bytes / 1048576);
     return fixed("auto", HT_LEVEL_64);
   }
   if (f->device) return choose_on_device(f, why);
-  ht_policy p = budget(o);
-  if (f->nonzeros_per_row < LONG_ROWS || f->unknowns_per_node > 1 || !(f->error_16 > 0)) {
-    snprintf(why, 256, "budget: an error budget a tile, with %.1f nonzeros a row and %d unknowns a node", f->nonzeros_per_row,
-             f->unknowns_per_node);
-    return p;
-  }
-  p = (ht_policy){.start = HT_LEVEL_16,
-                  .replaces = 1,
-                  .fallback = decide_budget,
-                  .fallback_rule = HT_DECIDE_BUDGET,
-                  .error_start = f->error_16,
-                  .theta = o->budget_theta,
-                  .eta = o->budget_eta};
-  snprintf(why, 256, "fixed:bf16 with exact residual replacement, budget where the matrix does not bear it: %.1f nonzeros a row",
-           f->nonzeros_per_row);
+  ht_level level = level_to_replace(f);
+  ht_policy p = {.start = level,
+                 .replaces = 1,
+                 .fallback = decide_budget,
+                 .fallback_rule = HT_DECIDE_BUDGET,
+                 .error_start = level == HT_LEVEL_16 ? f->error_16 : f->error_32,
+                 .theta = o->budget_theta,
+                 .eta = o->budget_eta};
+  snprintf(why, 256,
+           "fixed:%s with exact residual replacement, budget where the matrix does not bear it: %.1f nonzeros a row, %d unknowns a node",
+           level == HT_LEVEL_16 ? "bf16" : "f32", f->nonzeros_per_row, f->unknowns_per_node);
   return p;
 }
 

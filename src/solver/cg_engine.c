@@ -1,5 +1,5 @@
-/* The loop of a backend's own store: the engine keeps the vectors and runs until an event; scalars, records and levels are the host's.
- * SPDX-License-Identifier: BSD-3-Clause */
+/* The loop of a backend's own engine, on its store or on Tile-CSC: the engine keeps the vectors and runs until an event; scalars, records
+ * and levels are the host's. SPDX-License-Identifier: BSD-3-Clause */
 #include "solver/loop.h"
 
 static void set_iterate(ht_loop *loop, const double *x) { loop->op->backend->engine_set_iterate(loop->engine, x); }
@@ -19,19 +19,36 @@ static ht_cg_event run(ht_loop *loop) {
 
 static const ht_loop_calls calls = {run, set_iterate, get_iterate, set_residual, get_residual, direction_square, levels_changed};
 
+static ht_status create_on_store(ht_loop *loop, const double *diagonal) {
+  const ht_operator *op = loop->op;
+  ht_store_info info;
+  HT_TRY(loop->ctx, op->backend->engine_create(op->store, diagonal, loop->state.capacity, &loop->engine));
+  op->backend->store_info(op->store, &info);
+  loop->name = info.engine;
+  loop->scaled = 1;
+  loop->state.n = info.padded;
+  loop->vector_bytes = (8 * 8.0 + (diagonal ? 8 : 0)) * (double)info.padded; /* 4 reads and 4 writes, where they leave the chip */
+  return HT_OK;
+}
+
+static ht_status create_on_tiles(ht_loop *loop, const double *diagonal) {
+  const ht_operator *op = loop->op;
+  HT_TRY(loop->ctx,
+         op->backend->engine_create_on_tiles(loop->ctx, op->tiles, op->column_error, diagonal, loop->state.capacity, &loop->engine));
+  loop->name = "paper";
+  loop->state.n = op->n;
+  loop->vector_bytes = (13 * 8.0 + (diagonal ? 16 : 0)) * (double)op->n; /* 9 reads and 4 writes, where they leave the chip */
+  return HT_OK;
+}
+
 ht_status ht_loop_create_engine(ht_context *ctx, ht_operator *op, const double *diagonal, int64_t capacity, ht_loop **out) {
   ht_loop *loop;
   ht_status status;
-  ht_store_info info;
   *out = NULL;
   HT_TRY(ctx, ht_loop_allocate(ctx, op, 0, capacity, &loop));
-  HT_TRY_GOTO(ctx, status, op->backend->engine_create(op->store, diagonal, capacity, &loop->engine), fail);
-  op->backend->store_info(op->store, &info);
-  loop->name = info.engine;
-  loop->scaled = loop->decides = 1;
-  loop->state.n = info.padded;
+  HT_TRY_GOTO(ctx, status, op->store ? create_on_store(loop, diagonal) : create_on_tiles(loop, diagonal), fail);
+  loop->decides = 1;
   loop->state.block_level = loop->block_level;
-  loop->vector_bytes = (8 * 8.0 + (diagonal ? 8 : 0)) * (double)info.padded; /* 4 reads and 4 writes, where they leave the chip */
   loop->calls = &calls;
   levels_changed(loop);
   *out = loop;

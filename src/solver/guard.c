@@ -51,7 +51,7 @@ static void begin(ht_guard *g, double norm) {
   g->claimed = INFINITY;
   g->futile = 0;
   g->improved_at = 0;
-  g->check_every = g->loop->decides && !(g->policy.error_start > 0) ? ENGINE_CHECK_EVERY : CHECK_EVERY;
+  g->check_every = g->loop->decides && !(g->policy.error_start > 0) && !g->policy.learned ? ENGINE_CHECK_EVERY : CHECK_EVERY;
   g->next_check = g->check_every;
   g->next_pause = g->progress ? 0 : g->loop->decides ? ENGINE_FIRST_PAUSE : 1;
   g->segment_end = -1;
@@ -159,11 +159,12 @@ static void solve_zero(ht_guard *g, ht_report *report) {
 }
 
 /* r'r is of the size ||b||^2 and r'M^-1 r of ||b||^2 / ||A||, and both fall by rtol^2. A power of two on b and x keeps both far
- * from the ends of the range; 0 where that is no question. A norm may overflow where no entry does. */
+ * from the ends of the range, and the direction within FP32's, where an engine may keep it; 0 where that is no question. A norm may
+ * overflow where no entry does. */
 static int choose_shift(const ht_guard *g) {
   double size = isfinite(g->norm_b) ? log2(g->norm_b) : log2(g->b_norm_inf) + log2((double)g->loop->op->n) / 2;
   double centre = 2 * size - (isfinite(g->certifier.norm_inf) ? log2(g->certifier.norm_inf) / 2 : 0);
-  return fabs(centre) > 200 && isfinite(centre) ? (int)(-centre / 2) : 0;
+  return fabs(centre) > 80 && isfinite(centre) ? (int)(-centre / 2) : 0;
 }
 
 /* In the scale of the solve, which may have rounded all to zero. */

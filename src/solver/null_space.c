@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+enum { PARALLEL_FROM = 20000 };
+
 int ht_row_is_empty(const ht_matrix *a, int64_t i) {
   for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++)
     if (a->values[k] != 0) return 0;
@@ -11,8 +13,15 @@ int ht_row_is_empty(const ht_matrix *a, int64_t i) {
 
 void ht_null_space_find(const ht_matrix *a, ht_null_space *space) {
   *space = (ht_null_space){.first_empty = -1, .constant = ht_matrix_rows_add_to_zero(a)};
-  for (int64_t i = 0; i < a->n; i++)
-    if (ht_row_is_empty(a, i) && space->empty_rows++ == 0) space->first_empty = i;
+  int64_t empty = 0, first = a->n;
+#pragma omp parallel for schedule(static) num_threads(a->ctx->threads) reduction(+ : empty) reduction(min : first) if (a->n > PARALLEL_FROM)
+  for (int64_t i = 0; i < a->n; i++) {
+    if (!ht_row_is_empty(a, i)) continue;
+    empty++;
+    if (i < first) first = i;
+  }
+  space->empty_rows = empty;
+  if (empty) space->first_empty = first;
   if (space->empty_rows == a->n) space->constant = 0;
 }
 

@@ -205,11 +205,13 @@ static int store_engine(const ht_solver *s) {
                                                           : HT_STORE_ENGINE_AUTO;
 }
 
+static int is_paper(const ht_solver *s) { return s->options.solve.engine == HT_ENGINE_PAPER && s->options.op.format == HT_FORMAT_AUTO; }
+
 static ht_status make_operator(ht_solver *s) {
   const ht_operator_options *o = &s->options.op;
   if (s->apply) return ht_operator_create_callback(s->ctx, s->n, s->apply, s->apply_user, &s->op);
   if (o->format == HT_FORMAT_CSR) return ht_operator_create_csr(s->ctx, s->backend, s->symmetric, &s->op);
-  if (o->format == HT_FORMAT_TILECSC) return ht_operator_create_tilecsc(s->ctx, s->backend, o, s->symmetric, &s->op);
+  if (o->format == HT_FORMAT_TILECSC || is_paper(s)) return ht_operator_create_tilecsc(s->ctx, s->backend, o, s->symmetric, &s->op);
   if (s->backend->store_create) return ht_operator_create_store(s->ctx, s->backend, o, store_engine(s), s->symmetric, &s->op);
   return ht_operator_create_split(s->ctx, s->backend, o, s->symmetric, &s->op);
 }
@@ -232,17 +234,26 @@ static int64_t history_capacity(const ht_solver *s) {
   return (limit < 1000000 ? limit : 1000000) + 1;
 }
 
-/* The engines run the split storage, or a backend's own, with a diagonal preconditioner; everything else runs the textbook loop. */
+static int can_be_paper(const ht_solver *s, int diagonal_only) {
+  return diagonal_only && s->op->tiles && s->op->backend->engine_create_on_tiles;
+}
+
+/* The engines run the split storage, or a backend's own, with a diagonal preconditioner, and the paper's Tile-CSC where it is asked for;
+ * everything else runs the textbook loop. */
 static ht_status make_loop(ht_solver *s) {
-  static const char *const names[] = {"auto", "fused", "textbook", "persistent", "streaming"};
+  static const char *const names[] = {"auto", "fused", "textbook", "persistent", "streaming", "paper"};
   int wanted = s->options.solve.engine, jacobi = !strcmp(s->precond->name, "jacobi");
   int diagonal_only = jacobi || !strcmp(s->precond->name, "none");
   int fused = diagonal_only && s->op->split && s->op->backend->cg_run, own = diagonal_only && s->op->store && s->op->backend->engine_run;
-  HT_CHECK(
-      s->ctx, wanted == HT_ENGINE_AUTO || wanted == HT_ENGINE_TEXTBOOK || (wanted == HT_ENGINE_FUSED ? fused : own), HT_BAD_OPTION,
-      "the engine %s needs --format split, --precond none or jacobi and a backend that has it, and has %s, %s and %s; use --engine auto",
-      names[wanted], s->op->format, s->precond->name, s->op->backend->name);
-  if (own && wanted != HT_ENGINE_TEXTBOOK)
+  HT_CHECK(s->ctx,
+           wanted == HT_ENGINE_AUTO || wanted == HT_ENGINE_TEXTBOOK ||
+               (wanted == HT_ENGINE_FUSED   ? fused
+                : wanted == HT_ENGINE_PAPER ? can_be_paper(s, diagonal_only)
+                                            : own),
+           HT_BAD_OPTION,
+           "the engine %s needs --format %s, --precond none or jacobi and a backend that has it, and has %s, %s and %s; use --engine auto",
+           names[wanted], wanted == HT_ENGINE_PAPER ? "tilecsc" : "split", s->op->format, s->precond->name, s->op->backend->name);
+  if ((own && wanted != HT_ENGINE_TEXTBOOK) || wanted == HT_ENGINE_PAPER)
     return ht_loop_create_engine(s->ctx, s->op, jacobi ? s->diagonal : NULL, history_capacity(s), &s->loop);
   if (fused && wanted != HT_ENGINE_TEXTBOOK)
     return ht_loop_create_fused(s->ctx, s->op, jacobi ? s->diagonal : NULL, history_capacity(s), &s->loop);
@@ -270,6 +281,7 @@ static ht_policy_facts gather_facts(const ht_solver *s) {
   f.bytes_streamed = (double)s->op->bytes + s->loop->vector_bytes;
   f.nonzeros_per_row = (double)s->op->nnz / (double)s->n;
   f.device = s->op->store != NULL;
+  f.preconditioned = strcmp(s->precond->name, "none") != 0;
   if (f.device) gather_store_facts(s, &f);
   if (!a || !s->op->nnz) return f;
   double exact_16 = 0, exact_32 = 0;
@@ -337,7 +349,7 @@ static ht_status make_all(ht_solver *s) {
 static ht_status make_somewhere(ht_solver *s) {
   if (!s->op) HT_TRY(s->ctx, ht_choose_backend(s->ctx, &s->options, s->matrix ? s->matrix->nnz : -1, &s->backend, s->why_backend));
   ht_status status = make_all(s);
-  int on_gpu_only = s->options.solve.engine == HT_ENGINE_PERSISTENT || s->options.solve.engine == HT_ENGINE_STREAMING;
+  int on_gpu_only = ht_engine_is_a_gpus(s->options.solve.engine);
   int elsewhere =
       !on_gpu_only && s->why_backend[0] && !ht_backend_is_host(s->ctx, s->backend) && (status == HT_NO_MEMORY || status == HT_UNSUPPORTED);
   if (status == HT_OK || !elsewhere) return status;
@@ -401,6 +413,7 @@ static void describe(const ht_solver *s, ht_report *r) {
   r->share_exact_f32 = s->facts.share_exact_32;
   r->time_ordering_s = op->time_ordering_s;
   r->bytes_matrix = op->bytes;
+  if (op->backend->memory_most) r->bytes_device_peak = op->backend->memory_most(s->ctx);
   r->bytes_per_nonzero = op->nnz ? (double)op->bytes / (double)op->nnz : NAN;
   snprintf(r->policy_chosen, sizeof r->policy_chosen, "%s", s->why);
   snprintf(r->precond, sizeof r->precond, "%s%s%s", s->precond->name, s->precond->note[0] ? ": " : "", s->precond->note);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include <dlfcn.h>
 #include <math.h>
+#include <cuda.h>
 #include "backend/backend.h"
 #include "support/failing.h"
 
@@ -44,13 +45,18 @@ static void in_child(const char *mode, int (*work)(run *r, const char *argument)
   if (!WIFEXITED(status) || WEXITSTATUS(status)) fail_msg("driver that is '%s': see above", mode);
 }
 
+/* A function of the driver's that tells about it. */
+static void find_fake(const char *name, void *function) {
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), *symbol = driver ? dlsym(driver, name) : NULL;
+  memcpy(function, &symbol, sizeof symbol);
+}
+
 /* Nothing of the driver's is held, and the caller's current context is what it was. */
 static int all_given_back(int depth) {
   void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   EXPECT(driver);
   int *alive = dlsym(driver, "fake_cuda_alive"), *retained = dlsym(driver, "fake_cuda_retained"), (*now)(void);
-  void *symbol = dlsym(driver, "fake_cuda_depth");
-  memcpy(&now, &symbol, sizeof symbol);
+  find_fake("fake_cuda_depth", &now);
   EXPECT(alive && *alive == 0 && retained && *retained == 0 && now() == depth);
   return 0;
 }
@@ -141,6 +147,69 @@ static void devices_are_taken_and_given_back(void **state) {
   in_child("caller", uses_the_callers_context, "cuda:0"); /* its context is on the other device: the primary one is pushed over it */
 }
 
+/* ---- the caller's stream ---- */
+
+static void *(*stream_at)(int number);
+static int (*work_of)(int number);
+
+static int refuses_stream(run *r, void *stream, const char *words) {
+  EXPECT(ht_context_set_cuda_stream(r->ctx, stream) == HT_BAD_ARGUMENT);
+  if (!strstr(ht_context_error(r->ctx), words)) return (fprintf(stderr, "'%s' lacks '%s'\n", ht_context_error(r->ctx), words), 1);
+  ht_context_clear_error(r->ctx);
+  return 0;
+}
+
+/* Launches, copies and fills go to that stream, and to no other. */
+static int works_on(run *r, int number) {
+  int before[5];
+  for (int k = 0; k < 5; k++) before[k] = work_of(k);
+  double x[3] = {1, 2, 3}, *memory;
+  EXPECT(r->cuda->memory_create(r->ctx, sizeof x, &memory) == HT_OK && r->cuda->upload(r->ctx, sizeof x, x, memory) == HT_OK);
+  r->cuda->axpy(r->ctx, 3, 2.0, memory, memory);
+  r->cuda->dot(r->ctx, 3, memory, memory);
+  r->cuda->memory_release(r->ctx, memory);
+  for (int k = 0; k < 5; k++) EXPECT(work_of(k) - before[k] == (k == number ? 4 : 0));
+  return 0;
+}
+
+static int follows_the_stream(run *r, const char *name) {
+  EXPECT(ht_context_set_cuda_stream(r->ctx, NULL) == HT_OK && !r->ctx->device);
+  char text[1024];
+  ht_backend_about_cuda(r->ctx, text, sizeof text); /* loads the driver */
+  find_fake("fake_cuda_stream", &stream_at);
+  find_fake("fake_cuda_work", &work_of);
+  EXPECT(stream_at && work_of);
+  if (refuses_stream(r, stream_at(4), "captured") || refuses_stream(r, CU_STREAM_LEGACY, "NULL")) return 1;
+  EXPECT(!r->ctx->device);
+  EXPECT(ht_context_set_cuda_stream(r->ctx, stream_at(1)) == HT_OK && r->ctx->device); /* the stream's device */
+  EXPECT(ht_backend_find(r->ctx, name, &r->cuda) == HT_OK);
+  if (works_on(r, 1)) return 1;
+  if (refuses_stream(r, stream_at(2), "another GPU than number 0") || refuses_stream(r, stream_at(3), "another CUDA context of GPU 0") ||
+      refuses_stream(r, stream_at(4), "captured") || refuses_stream(r, &r, "does not know the stream") || works_on(r, 1))
+    return 1;
+  EXPECT(ht_context_set_cuda_stream(r->ctx, NULL) == HT_OK);
+  if (works_on(r, 0)) return 1;
+  EXPECT(ht_context_set_cuda_stream(r->ctx, stream_at(1)) == HT_OK);
+  ht_context_destroy(r->ctx);
+  if (all_given_back(0)) return 1;
+  EXPECT(failing_context(&r->allocator, &r->ctx) == HT_OK);
+  EXPECT(ht_context_set_cuda_stream(r->ctx, stream_at(2)) == HT_OK && ht_backend_find(r->ctx, "cuda:1", &r->cuda) == HT_OK);
+  return works_on(r, 2);
+}
+
+/* Without a driver there is none. */
+static int has_no_stream(run *r, const char *words) {
+  EXPECT(ht_context_set_cuda_stream(r->ctx, r) == HT_UNSUPPORTED);
+  EXPECT(strstr(ht_context_error(r->ctx), words) && !r->ctx->device);
+  return 0;
+}
+
+static void the_callers_stream_is_followed(void **state) {
+  (void)state;
+  in_child("fine", follows_the_stream, "cuda");
+  in_child("old", has_no_stream, "is for CUDA 11.8");
+}
+
 /* The first failure is kept, later calls do nothing, sums are NaN. */
 static int is_told(run *r, const char *words) {
   void *memory, *more;
@@ -187,6 +256,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(refusals_are_sentences),
       cmocka_unit_test(devices_are_taken_and_given_back),
+      cmocka_unit_test(the_callers_stream_is_followed),
       cmocka_unit_test(failures_are_told_once),
       cmocka_unit_test(host_memory_may_end),
   };

@@ -4,6 +4,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include "backend/cuda/cuda.h"
 #include "gpu/gpu_matrices.h"
 #include "op/operator.h"
 
@@ -266,13 +267,53 @@ static void host_threads_change_nothing(void **state) {
   gpu_close(&g);
 }
 
+/* ---- memory ---- */
+
+/* While it is made the device holds 1.1 times the finished store at most, and the block of rows that is on its way: 64 MiB, or all rows
+ * where they are fewer. New values need no more. */
+static void little_memory_is_used(gpu *g, const char *name, const ht_matrix *a) {
+  ht_cuda *cuda = ht_cuda_of(g->ctx);
+  double rows = 12 * (double)a->nnz + 8 * (double)(a->n + 4096 * 160), block = fmin(rows, 64 << 20) + (1 << 20);
+  for (int k = 0; k < LAYOUTS; k++) {
+    int64_t before = cuda->bytes_most = cuda->bytes_now;
+    ht_operator *op = make_store(g, name, &layouts[k], 1, a);
+    double made = (double)(cuda->bytes_now - before), most = (double)(g->cuda->memory_most(g->ctx) - before);
+    assert_true(made >= (double)info_of(g, op).bytes);
+    if (most > 1.1 * made + block) fail_msg("%s, %s: %.0f bytes were held at once for a store of %.0f", name, layouts[k].name, most, made);
+    cuda->bytes_most = cuda->bytes_now;
+    assert_int_equal(op->update(op, a), HT_OK);
+    most = (double)(g->cuda->memory_most(g->ctx) - before);
+    if (most > 1.1 * made + block) fail_msg("%s, %s: new values took %.0f bytes for a store of %.0f", name, layouts[k].name, most, made);
+    ht_operator_destroy(op);
+    assert_int_equal(cuda->bytes_now, before);
+  }
+}
+
+static void memory_stays_near_the_store(void **state) {
+  (void)state;
+  static const char *const large[] = {"stencil3d size=100 points=27 coefficients=lognormal", "elasticity3d size=30",
+                                      "fem3d size=50 numbering=random", "stencil3d size=130 points=7"};
+  gpu g = gpu_open();
+  for (int i = 0; i < GPU_MATRICES; i++) {
+    ht_matrix *a = gpu_matrix_make(g.ctx, &gpu_matrices[i]);
+    little_memory_is_used(&g, gpu_matrices[i].name, a);
+    ht_matrix_destroy(a);
+  }
+  for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+    ht_matrix *a;
+    assert_int_equal(generate_line(g.ctx, large[i], &a), HT_OK);
+    little_memory_is_used(&g, large[i], a);
+    ht_matrix_destroy(a);
+  }
+  gpu_close(&g);
+}
+
 int main(void) {
   if (!gpu_present()) return GPU_SKIPPED;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_matrix_at_every_level),
-      cmocka_unit_test(flags_change_bytes_alone),
-      cmocka_unit_test(an_update_is_as_good_as_a_fresh_store),
-      cmocka_unit_test(host_threads_change_nothing),
+      cmocka_unit_test(every_matrix_at_every_level),           cmocka_unit_test(flags_change_bytes_alone),
+      cmocka_unit_test(an_update_is_as_good_as_a_fresh_store), cmocka_unit_test(host_threads_change_nothing),
+      cmocka_unit_test(memory_stays_near_the_store),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,11 +23,14 @@ typedef struct ht_cuda_cg_scalars {
   double owed_alpha, owed_beta;
   int32_t uniform;        /* level of all blocks; -1: as block_level says */
   uint32_t finished;      /* blocks of the product that are through */
-  double level_groups[3]; /* groups read at each level since the run began, for the bytes */
+  double level_groups[3]; /* groups read at each level since the run began, for the bytes; the paper's engine: bytes */
 } ht_cuda_cg_scalars;
 
 typedef struct ht_cuda_cg_vectors {
   double *x, *r, *p, *s;
+  /* The direction of the streaming engine while all products are read at 16 or at 32 bits: that of iteration k in narrow[k & 1], and the
+   * one before it, which x may still be owed, in the other. */
+  float *narrow[2];
   const float *inverse_diagonal; /* of the scaled matrix; NULL: M = I in the caller's variables */
   uint8_t *block_level;          /* ht_level of each column block */
   double *block_norm2, *block_max;
@@ -40,5 +43,13 @@ typedef struct ht_cuda_cg_vectors {
   double *exchange[2]; /* 4 a row: M r, M s, p of boundary rows */
   uint32_t *barrier;
 } ht_cuda_cg_vectors;
+
+/* What the EvoCG paper's engine knows of each column block, besides the tiles. */
+typedef struct ht_cuda_tiles_facts {
+  int64_t padded, blocks;           /* padded: 64 a block */
+  const float *error_16, *error_32; /* largest column errors */
+  const double *inverse_diagonal;   /* NULL: M = I */
+  const double *bytes;              /* that a product reads for it: `blocks` numbers for each level */
+} ht_cuda_tiles_facts;
 
 #endif

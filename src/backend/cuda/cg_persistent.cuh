@@ -32,6 +32,7 @@ template <int LEVEL> struct cache {
 };
 
 struct shared_vector {
+  typedef double number;
   const double *at;
   __device__ double operator()(int, uint32_t index) const { return at[index]; }
 };

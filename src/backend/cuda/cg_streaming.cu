@@ -39,13 +39,6 @@ __device__ inline double block_sum(double v, double *shared) {
   return sum;
 }
 
-// The rule of EvoCG section 4.7, and the error budget of policy/policy.c with the calibration of the look before.
-__device__ inline int decide(const ht_cuda_cg_scalars &c, double norm2, double largest, double e16, double e32, double blocks) {
-  if (c.decide_rule == DECIDE_RULE) return largest < 1e-11 ? LEVEL_16 : largest < 1e-10 ? LEVEL_32 : LEVEL_64;
-  double budget = fmin(c.theta * c.target, c.eta * c.norm_r) / c.alpha, share = budget * budget / blocks;
-  return c.calibration_16 * e16 * e16 * norm2 <= share ? LEVEL_16 : c.calibration_32 * e32 * e32 * norm2 <= share ? LEVEL_32 : LEVEL_64;
-}
-
 struct look {
   double norm2, caller_norm2, caller_max; // of p in a block
 };
@@ -57,19 +50,47 @@ __device__ inline look look_at(double2 p, short2 e) {
 
 } // namespace
 
-// x is read and written in every second iteration only: a step that is put off is made up for in the next, when p of the step before is had
-// from p = M^-1 r + beta p_before. `conclude` puts a step off where beta is not small, so that the division loses two digits at most; x is
-// not read by the iteration, and its last digits are the certificate's business.
+// The direction, in pairs: FP64, or FP32 where products are read at 16 or 32 bits. Rounded before it is used, so that x and r take the same
+// step; what the rounding costs is a little conjugacy, less than the matrix's own.
+template <bool NARROW> struct direction;
+template <> struct direction<false> {
+  double2 *at;
+  __device__ direction(const ht_cuda_cg_vectors &v, int64_t) : at((double2 *)v.p) {}
+  __device__ double2 load(int64_t i) const { return at[i]; }
+  __device__ double2 store(int64_t i, double2 p) const { return at[i] = p; }
+};
+template <> struct direction<true> {
+  float2 *at;
+  __device__ direction(const ht_cuda_cg_vectors &v, int64_t iteration) : at((float2 *)v.narrow[iteration & 1]) {}
+  __device__ double2 load(int64_t i) const { return {(double)at[i].x, (double)at[i].y}; }
+  __device__ double2 store(int64_t i, double2 p) const {
+    at[i] = {(float)p.x, (float)p.y};
+    return load(i);
+  }
+};
+
+// x is read and written in every second iteration only: a step that is put off is made up for in the next. The p of the step before is
+// still there where directions are narrow, which take turns in two places; else it is had from p = M^-1 r + beta p_before: `conclude` puts
+// a step off where beta is not small, so that the division loses two digits at most; x is not read by the iteration, and its last digits
+// are the certificate's business.
 enum { LATER, NOW, BOTH }; // what becomes of this iteration's x += alpha p
 
-__device__ inline double step_of_x(int which, double x, double p, double z_before, double alpha, double owed_alpha, double owed_beta) {
-  if (which == BOTH) x = fma(owed_alpha, (p - z_before) / owed_beta, x);
-  return fma(alpha, p, x);
+__device__ inline double2 weights_at(const ht_cuda_cg_vectors &v, int64_t i, double2 w) {
+  if (!v.inverse_diagonal) return w;
+  float2 narrow = ((const float2 *)v.inverse_diagonal)[i];
+  return {(double)narrow.x, (double)narrow.y};
+}
+
+// The step that the last iteration put off, in the variables of the one that follows.
+template <bool NARROW>
+__device__ inline double2 owed_direction(const ht_cuda_cg_vectors &v, int64_t iteration, int64_t i, double2 p, double2 m, double2 r,
+                                         double beta) {
+  if (NARROW) return direction<true>(v, iteration).load(i);
+  return {(p.x - m.x * r.x) / beta, (p.y - m.y * r.y) / beta};
 }
 
 // x += alpha p, r -= alpha s, p = M^-1 r + beta p; a warp takes a column block, a lane two rows.
-extern "C" __global__ void __launch_bounds__(THREADS, 4)
-    ht_cg_update(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride) {
+template <bool NARROW> __device__ inline void update(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride) {
   __shared__ double shared[WARPS];
   const ht_cuda_cg_scalars &c = *v.scalars;
   if (c.event != CONTINUE) return;
@@ -78,25 +99,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
   bool looking = c.iteration >= c.decide_at;
   int which = c.owed ? BOTH : c.later ? LATER : NOW;
   double owed_alpha = c.owed_alpha, owed_beta = c.owed_beta;
+  direction<NARROW> present(v, c.iteration - 1), next(v, c.iteration);
   for (int64_t block = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; block < a.blocks; block += (int64_t)gridDim.x * WARPS) {
     int64_t i = block * 32 + lane; // in pairs
-    double2 x = {0, 0}, r = ((double2 *)v.r)[i], p = ((double2 *)v.p)[i], s = ((double2 *)v.s)[i];
+    double2 x = {0, 0}, r = ((double2 *)v.r)[i], p = present.load(i), s = ((double2 *)v.s)[i];
     if (which != LATER) x = ((double2 *)v.x)[i];
     short2 e = ((const short2 *)a.exponent)[i];
-    double2 w = {scale_squared(e.x), scale_squared(e.y)}, m = w;
-    if (v.inverse_diagonal) {
-      float2 narrow = ((const float2 *)v.inverse_diagonal)[i];
-      m = {(double)narrow.x, (double)narrow.y};
+    double2 w = {scale_squared(e.x), scale_squared(e.y)}, m = weights_at(v, i, w);
+    if (which == BOTH) {
+      double2 before = owed_direction<NARROW>(v, c.iteration, i, p, m, r, owed_beta);
+      x.x = fma(owed_alpha, before.x, x.x), x.y = fma(owed_alpha, before.y, x.y);
     }
-    x.x = step_of_x(which, x.x, p.x, m.x * r.x, alpha, owed_alpha, owed_beta);
-    x.y = step_of_x(which, x.y, p.y, m.y * r.y, alpha, owed_alpha, owed_beta);
+    x.x = fma(alpha, p.x, x.x), x.y = fma(alpha, p.y, x.y);
     if (which != LATER) ((double2 *)v.x)[i] = x;
     r.x = fma(-alpha, s.x, r.x), r.y = fma(-alpha, s.y, r.y);
     double2 z = {m.x * r.x, m.y * r.y};
     rz = fma(r.x, z.x, fma(r.y, z.y, rz));
     rr = fma(w.x * r.x, r.x, fma(w.y * r.y, r.y, rr));
-    p.x = fma(beta, p.x, z.x), p.y = fma(beta, p.y, z.y);
-    ((double2 *)v.r)[i] = r, ((double2 *)v.p)[i] = p;
+    ((double2 *)v.r)[i] = r;
+    p = next.store(i, {fma(beta, p.x, z.x), fma(beta, p.y, z.y)});
     if (!looking) continue;
     look l = look_at(p, e);
     if (lane) continue;
@@ -115,13 +136,39 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
 }
 
 // x with the step that the last iteration put off; `to` may be x itself.
-extern "C" __global__ void __launch_bounds__(THREADS)
-    ht_cg_settle(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, double *to) {
-  double alpha = v.scalars->owed_alpha, beta = v.scalars->owed_beta;
-  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x) {
-    double m = v.inverse_diagonal ? (double)v.inverse_diagonal[i] : scale_squared(a.exponent[i]);
-    to[i] = fma(alpha, (v.p[i] - m * v.r[i]) / beta, v.x[i]);
+template <bool NARROW> __device__ inline void settle(const ht_store_view &a, const ht_cuda_cg_vectors &v, double2 *to) {
+  const ht_cuda_cg_scalars &c = *v.scalars;
+  direction<NARROW> present(v, c.iteration);
+  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded / 2; i += (int64_t)gridDim.x * blockDim.x) {
+    short2 e = ((const short2 *)a.exponent)[i];
+    double2 m = weights_at(v, i, {scale_squared(e.x), scale_squared(e.y)}), x = ((double2 *)v.x)[i];
+    double2 before = owed_direction<NARROW>(v, c.iteration - 1, i, present.load(i), m, ((double2 *)v.r)[i], c.owed_beta);
+    to[i] = {fma(c.owed_alpha, before.x, x.x), fma(c.owed_alpha, before.y, x.y)};
   }
+}
+
+#define HT_BOTH_WIDTHS(name, narrow)                                                                                                       \
+  extern "C" __global__ void __launch_bounds__(THREADS, 4)                                                                                 \
+      ht_cg_update##name(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride) {              \
+    update<narrow>(a, v, stride);                                                                                                          \
+  }                                                                                                                                        \
+  extern "C" __global__ void __launch_bounds__(THREADS)                                                                                    \
+      ht_cg_settle##name(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, double *to) {              \
+    settle<narrow>(a, v, (double2 *)to);                                                                                                   \
+  }
+HT_BOTH_WIDTHS(, false)
+HT_BOTH_WIDTHS(_narrow, true)
+
+// The direction of the last iteration, from one width to the other.
+extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_widen(ht_store_view a, ht_cuda_cg_vectors v) {
+  direction<true> from(v, v.scalars->iteration);
+  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded / 2; i += (int64_t)gridDim.x * blockDim.x)
+    ((double2 *)v.p)[i] = from.load(i);
+}
+extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_narrow(ht_store_view a, ht_cuda_cg_vectors v) {
+  direction<true> to(v, v.scalars->iteration);
+  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded / 2; i += (int64_t)gridDim.x * blockDim.x)
+    to.store(i, ((const double2 *)v.p)[i]);
 }
 
 // What a policy on the host wants to know of p, for the engine that does not look by itself. A warp takes a column block.
@@ -145,7 +192,8 @@ struct product_sums {
 __device__ inline double2 measure(const ht_store_view &a, const ht_slice_info &s, int lane, int64_t row, const double *p) {
   double got[3];
   for (int level = LEVEL_16; level <= LEVEL_64; level++)
-    got[level] = multiply_slice<BY_GROUP>(a, s, lane, nullptr, level, global_vector{p}, nullptr) + diagonal_at(a, row, level) * p[row];
+    got[level] =
+        multiply_slice<BY_GROUP>(a, s, lane, nullptr, level, global_vector<double>{p}, nullptr) + diagonal_at(a, row, level) * p[row];
   if (lane & (1 << s.lanes_log2) - 1) return {0, 0};
   double weight = scale_squared(a.exponent[row]), off_16 = got[LEVEL_64] - got[LEVEL_16], off_32 = got[LEVEL_64] - got[LEVEL_32];
   return {weight * off_16 * off_16, weight * off_32 * off_32};
@@ -199,9 +247,11 @@ struct row_data {
   int16_t e;
 };
 
-__device__ inline row_data load_row(const ht_store_view &a, const ht_cuda_cg_vectors &v, int64_t row, const uint8_t *levels, int uniform) {
-  return {v.p[row], v.r[row], diagonal_at(a, row, levels ? levels[row / 64] : uniform), v.inverse_diagonal ? v.inverse_diagonal[row] : 0,
-          a.exponent[row]};
+template <class Number>
+__device__ inline row_data load_row(const ht_store_view &a, const ht_cuda_cg_vectors &v, const Number *p, int64_t row,
+                                    const uint8_t *levels, int uniform) {
+  return {(double)p[row], v.r[row], diagonal_at(a, row, levels ? levels[row / 64] : uniform),
+          v.inverse_diagonal ? v.inverse_diagonal[row] : 0, a.exponent[row]};
 }
 
 __device__ inline void finish_slice(const ht_cuda_cg_vectors &v, const ht_slice_info &s, int lane, const row_data &q, double sum,
@@ -232,7 +282,8 @@ __device__ __noinline__ double2 measure_some(const ht_store_view &a, const ht_cu
 
 // s = A p and the sums that need it. All blocks work within one part of the matrix at a time, whose part of p stays in L2; there each has
 // a run of some RUN slices, which its warps take in turn: what a slice reads of p, the next ones find in L1.
-template <int MODE> __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, int update_blocks) {
+template <int MODE, class Number>
+__device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors &v, const Number *p, int stride, int update_blocks) {
   __shared__ double shared[WARPS];
   __shared__ bool last;
   int lane = threadIdx.x & 31, uniform = MODE == BY_GROUP ? v.scalars->uniform : MODE;
@@ -247,8 +298,9 @@ template <int MODE> __device__ inline void multiply(const ht_store_view &a, cons
     for (; slice < end; slice += WARPS) {
       ht_slice_info s = next;
       next = a.slice[min(slice + WARPS, a.slices)];
-      double sum = multiply_slice<MODE>(a, s, lane, levels, uniform, global_vector{v.p}, MODE == BY_GROUP ? &sums.read : nullptr);
-      finish_slice(v, s, lane, load_row(a, v, s.row + (lane >> s.lanes_log2), levels, uniform), sum, sums);
+      row_data row = load_row(a, v, p, s.row + (lane >> s.lanes_log2), levels, uniform); // on its way during the product
+      double sum = multiply_slice<MODE>(a, s, lane, levels, uniform, global_vector<Number>{p}, MODE == BY_GROUP ? &sums.read : nullptr);
+      finish_slice(v, s, lane, row, sum, sums);
     }
   }
   if (MODE == BY_GROUP && v.scalars->iteration >= v.scalars->decide_at && v.scalars->decide_rule == DECIDE_BUDGET) {
@@ -281,12 +333,12 @@ template <int MODE> __device__ inline void multiply(const ht_store_view &a, cons
 } // namespace
 
 // One for each level that all groups are read at, and one that looks at each group.
-#define HT_MULTIPLY(name, mode)                                                                                                            \
+#define HT_MULTIPLY(name, mode, direction)                                                                                                 \
   extern "C" __global__ void __launch_bounds__(THREADS, 4)                                                                                 \
       name(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride, int update_blocks) {         \
-    if (v.scalars->event == CONTINUE) multiply<mode>(a, v, stride, update_blocks);                                                         \
+    if (v.scalars->event == CONTINUE) multiply<mode>(a, v, direction, stride, update_blocks);                                              \
   }
-HT_MULTIPLY(ht_cg_multiply_16, LEVEL_16)
-HT_MULTIPLY(ht_cg_multiply_32, LEVEL_32)
-HT_MULTIPLY(ht_cg_multiply_64, LEVEL_64)
-HT_MULTIPLY(ht_cg_multiply_by_group, BY_GROUP)
+HT_MULTIPLY(ht_cg_multiply_16, LEVEL_16, v.narrow[v.scalars->iteration & 1])
+HT_MULTIPLY(ht_cg_multiply_32, LEVEL_32, v.narrow[v.scalars->iteration & 1])
+HT_MULTIPLY(ht_cg_multiply_64, LEVEL_64, v.p)
+HT_MULTIPLY(ht_cg_multiply_by_group, BY_GROUP, v.p)

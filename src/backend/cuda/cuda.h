@@ -22,16 +22,24 @@ typedef struct ht_cuda {
   char name[128];
   CUdevice device;
   CUcontext context;
-  int primary; /* the context is the device's primary one, which this holds; else it is the caller's */
-  CUstream stream;
+  int primary;     /* the context is the device's primary one, which this holds; else it is the caller's */
+  CUstream stream; /* that all work goes to: our own, or the caller's */
+  CUstream own;
   /* of each kernel, loaded at its first launch */
   CUfunction function[HT_KERNELS];
   unsigned shared_limit[HT_KERNELS]; /* dynamic shared bytes that it has been allowed */
   CUlibrary library[HT_KERNELS];     /* of its file; kept by the file's first kernel */
   double *sums;                      /* device: partial sums of the vector operations, and the counter of blocks behind them */
   double *host;                      /* pinned: scalars that come back */
-  ht_status status;                  /* of the first call that failed: later launches do nothing */
-  char error[256];                   /* and its sentence */
+  int64_t bytes_now, bytes_most;     /* of device memory that this holds, and held at once */
+  struct {                           /* two pinned buffers that host memory travels through */
+    char *memory;
+    int64_t half; /* bytes of each */
+    CUevent passed[2];
+    int turn; /* the one that is being filled */
+  } staging;
+  ht_status status; /* of the first call that failed: later launches do nothing */
+  char error[256];  /* and its sentence */
 } ht_cuda;
 
 /* The device of the context; the backend's `open` has been called. */
@@ -57,6 +65,13 @@ ht_status ht_cuda_resident_blocks(ht_cuda *cuda, ht_kernel kernel, unsigned bloc
 /* `bytes` zeroed bytes of device memory. HT_NO_MEMORY tells how many were asked for and are free. */
 ht_status ht_cuda_allocate(ht_cuda *cuda, int64_t bytes, void *memory);
 void ht_cuda_release(ht_cuda *cuda, void *memory); /* NULL is allowed */
+/* Several arrays in one allocation, which the first one's pointer releases; an empty one is NULL. to: where a pointer goes. An allocation
+ * of its own costs each tens of microseconds, and as many when it is released. */
+typedef struct ht_cuda_part {
+  int64_t bytes;
+  void *to;
+} ht_cuda_part;
+ht_status ht_cuda_allocate_parts(ht_cuda *cuda, int count, const ht_cuda_part *parts);
 /* Pinned host memory that the device reads and writes at the same address. */
 ht_status ht_cuda_allocate_host(ht_cuda *cuda, int64_t bytes, void *memory);
 void ht_cuda_release_host(ht_cuda *cuda, void *memory);
@@ -64,6 +79,15 @@ void ht_cuda_release_host(ht_cuda *cuda, void *memory);
 ht_status ht_cuda_copy_async(ht_cuda *cuda, int64_t bytes, const void *from, void *to);
 ht_status ht_cuda_copy(ht_cuda *cuda, int64_t bytes, const void *from, void *to);
 ht_status ht_cuda_fill(ht_cuda *cuda, int64_t bytes, int byte, void *memory);
+/* Host memory to the device at the bus's speed, packed by all threads into one pinned buffer while the other one is being copied.
+ * `from` may change when it returns. staging.c */
+ht_status ht_cuda_send(ht_cuda *cuda, int64_t bytes, const void *from, void *to);
+/* The same by hand: a pinned buffer of so many bytes, to be filled and copied from; then `staged`. It may be written until then. */
+enum { HT_STAGING_BYTES = 8 << 20 }; /* that are worth a copy */
+ht_status ht_cuda_stage(ht_cuda *cuda, int64_t bytes, void *memory);
+ht_status ht_cuda_staged(ht_cuda *cuda);
+void ht_cuda_copy_on_host(const ht_cuda *cuda, int64_t bytes, const void *from, void *to); /* by all threads */
+void ht_cuda_release_staging(ht_cuda *cuda);
 /* Wait for all that was launched; reports what failed. */
 ht_status ht_cuda_synchronize(ht_cuda *cuda);
 /* Turn a driver's result into a status and a sentence that begins with `what` ("copying 80 bytes"). The first failure is kept in
@@ -75,12 +99,14 @@ ht_status ht_cuda_open(ht_context *ctx, const char *device);
 ht_status ht_cuda_failed(ht_context *ctx);
 void ht_cuda_about(ht_context *ctx, char *text, size_t size);
 int64_t ht_cuda_cache_bytes(void);
+ht_status ht_cuda_set_stream(ht_context *ctx, void *stream);
 /* memory.c */
 ht_status ht_cuda_memory_create(ht_context *ctx, int64_t bytes, void *memory);
 void ht_cuda_memory_release(ht_context *ctx, void *memory);
 ht_status ht_cuda_upload(ht_context *ctx, int64_t bytes, const void *from, void *to);
 ht_status ht_cuda_download(ht_context *ctx, int64_t bytes, const void *from, void *to);
 int ht_cuda_reaches(ht_context *ctx, const void *memory);
+int64_t ht_cuda_memory_most(ht_context *ctx);
 /* vectors.c */
 double ht_cuda_dot(ht_context *ctx, int64_t n, const double *x, const double *y);
 double ht_cuda_norm_inf(ht_context *ctx, int64_t n, const double *x);
@@ -103,6 +129,9 @@ void ht_cuda_store_info(const ht_store *store, ht_store_info *info);
 void ht_cuda_store_multiply(ht_store *store, const uint8_t *block_level, const double *x, double *y);
 void ht_cuda_store_release(ht_store *store);
 ht_status ht_cuda_engine_create(ht_store *store, const double *diagonal, int64_t capacity, ht_engine **engine);
+ht_status ht_cuda_engine_create_on_tiles(ht_context *ctx, const ht_tilecsc_view *a, const float *const column_error[HT_LEVEL_64],
+                                         const double *diagonal, int64_t capacity, ht_engine **engine);
+ht_status ht_cuda_engine_set_network(ht_engine *engine, const float *weights, int inputs, int hidden, int actions, int64_t interval);
 ht_cg_event ht_cuda_engine_run(ht_engine *engine, ht_cg_state *state);
 void ht_cuda_engine_set_levels(ht_engine *engine, const uint8_t *block_level);
 void ht_cuda_engine_set_iterate(ht_engine *engine, const double *x);

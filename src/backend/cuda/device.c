@@ -91,9 +91,10 @@ static void release_device(void *device) {
     if (cuda->stream) driver->cuStreamSynchronize(cuda->stream);
     ht_cuda_release(cuda, cuda->sums);
     ht_cuda_release_host(cuda, cuda->host);
+    ht_cuda_release_staging(cuda);
     for (int i = 0; i < HT_KERNELS; i++)
       if (cuda->library[i]) driver->cuLibraryUnload(cuda->library[i]);
-    if (cuda->stream) driver->cuStreamDestroy(cuda->stream);
+    if (cuda->own) driver->cuStreamDestroy(cuda->own);
     ht_cuda_leave(cuda, entered);
     if (cuda->primary) driver->cuDevicePrimaryCtxRelease(cuda->device);
   }
@@ -105,7 +106,8 @@ static ht_status start(ht_cuda *cuda) {
   HT_TRY(cuda->ctx, take_context(cuda));
   int entered = ht_cuda_enter(cuda);
   /* a stream that waits for the default one: what the caller put into its arrays there is seen */
-  CUresult result = cuda->driver->cuStreamCreate(&cuda->stream, CU_STREAM_DEFAULT);
+  CUresult result = cuda->driver->cuStreamCreate(&cuda->own, CU_STREAM_DEFAULT);
+  cuda->stream = cuda->own;
   ht_cuda_leave(cuda, entered);
   HT_CHECK(cuda->ctx, result != CUDA_ERROR_OUT_OF_MEMORY, HT_UNSUPPORTED,
            "GPU %d (%s) has not enough free memory to start on; free some, or use the cpu backend", cuda->ordinal, cuda->name);
@@ -143,6 +145,60 @@ ht_status ht_cuda_open(ht_context *ctx, const char *device) {
 ht_status ht_cuda_failed(ht_context *ctx) {
   ht_cuda *cuda = ht_cuda_of(ctx);
   HT_CHECK(ctx, cuda->status == HT_OK, cuda->status, "%s", cuda->error);
+  return HT_OK;
+}
+
+/* ---- the caller's stream ---- */
+
+/* A stream's context, and that context's device. */
+static ht_status find_stream(ht_context *ctx, const ht_cuda_driver *driver, CUstream stream, CUcontext *context, CUdevice *device) {
+  CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
+  HT_CHECK(
+      ctx, stream != CU_STREAM_LEGACY, HT_BAD_ARGUMENT,
+      "the legacy default stream needs not be given: with NULL, work goes to a stream of its own, and that and the default stream wait "
+      "for each other");
+  CUresult result = driver->cuStreamGetCtx(stream, context);
+  if (result == CUDA_SUCCESS) result = driver->cuCtxPushCurrent(*context);
+  if (result == CUDA_SUCCESS) {
+    CUcontext popped;
+    result = driver->cuCtxGetDevice(device);
+    if (result == CUDA_SUCCESS) result = driver->cuStreamIsCapturing(stream, &capturing);
+    driver->cuCtxPopCurrent(&popped);
+  }
+  HT_CHECK(ctx, result == CUDA_SUCCESS, HT_BAD_ARGUMENT, "the driver does not know the stream (error %d); give one that is alive, or NULL",
+           (int)result);
+  HT_CHECK(ctx, capturing == CU_STREAM_CAPTURE_STATUS_NONE, HT_BAD_ARGUMENT,
+           "the stream is being captured into a graph, and a solve, which waits for results, cannot be; end the capture first");
+  return HT_OK;
+}
+
+/* A context that has no device yet takes the stream's. */
+static ht_status open_for_stream(ht_context *ctx, const ht_cuda_driver *driver, CUcontext context) {
+  CUcontext popped;
+  HT_CHECK(ctx, driver->cuCtxPushCurrent(context) == CUDA_SUCCESS, HT_UNSUPPORTED, "the stream's CUDA context cannot be used any more");
+  ht_status status = ht_cuda_open(ctx, "");
+  driver->cuCtxPopCurrent(&popped);
+  return status;
+}
+
+ht_status ht_cuda_set_stream(ht_context *ctx, void *given) {
+  const ht_cuda_driver *driver;
+  CUstream stream = given;
+  CUcontext context = NULL;
+  CUdevice device = 0;
+  HT_TRY(ctx, ht_cuda_driver_find(ctx, &driver));
+  if (stream) HT_TRY(ctx, find_stream(ctx, driver, stream, &context, &device));
+  if (!ctx->device) HT_TRY(ctx, open_for_stream(ctx, driver, context));
+  ht_cuda *cuda = ht_cuda_of(ctx);
+  HT_CHECK(ctx, !stream || device == cuda->device, HT_BAD_ARGUMENT,
+           "the stream belongs to another GPU than number %d (%s), on which this context works; give one of that, or use another context",
+           cuda->ordinal, cuda->name);
+  HT_CHECK(ctx, !stream || context == cuda->context, HT_BAD_ARGUMENT,
+           "the stream belongs to another CUDA context of GPU %d (%s) than the one this context works in; give the stream before anything "
+           "else uses the GPU",
+           cuda->ordinal, cuda->name);
+  HT_TRY(ctx, ht_cuda_synchronize(cuda)); /* what was begun on the old one comes first */
+  cuda->stream = stream ? stream : cuda->own;
   return HT_OK;
 }
 

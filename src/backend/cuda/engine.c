@@ -1,68 +1,66 @@
 /* The CG engines' host side: vectors, launches, and what comes back when a run ends. The persistent engine is one cooperative launch a run;
- * the streaming engine replays a graph until the device says that something happened. SPDX-License-Identifier: BSD-3-Clause */
-#include "backend/cuda/cg.h"
-#include "backend/cuda/store.h"
+ * the streaming engine and the EvoCG paper's replay graphs until the device says that something happened.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "backend/cuda/engine.h"
 #include <math.h>
 #include <string.h>
 
 enum {
-  MIXED = -1,
-  MODES = HT_LEVELS + 1,
+  MIXED = HT_ENGINE_MIXED,
+  MODES = HT_ENGINE_MODES,
   THREADS = 256,
   WARPS = THREADS / 32,
-  REPLAYED = 8,
   SUMS = 16,
   PERSISTENT_SUMS = 2 * 8 * 160,
+  PARALLEL_FROM = 20000, /* rows */
   STATIC_SHARED = 4096,
   NARROW_WARPS = 20,
   WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
 };
 
-struct ht_engine {
-  ht_context *ctx;
-  ht_cuda *cuda;
-  ht_store *store;
-  ht_cuda_cg_vectors v;
-  ht_cuda_cg_scalars *staged; /* pinned: scalars on their way to the device */
-  int64_t capacity;
-  int uniform; /* level of all blocks, or MIXED */
-  int highest; /* of any block */
-  /* streaming */
-  int update_blocks, multiply_blocks[MODES], stride;
-  CUgraphExec graph[MODES]; /* made when it is first needed: all groups at a level, or each at its own */
-  CUevent passed[2];
-  /* persistent */
-  unsigned block;
-  int rows; /* a thread */
-};
-
 /* ---- making ---- */
 
-static ht_status allocate_vectors(ht_engine *e, int jacobi) {
-  const ht_store_view *a = &e->store->view;
-  double **vectors[] = {&e->v.x, &e->v.r, &e->v.p, &e->v.s};
-  double **records[] = {&e->v.history, &e->v.alphas, &e->v.betas};
-  for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->padded * 8, vectors[k]));
-  for (size_t k = 0; k < sizeof records / sizeof *records; k++) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, e->capacity * 8, records[k]));
-  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->blocks, &e->v.block_level));
-  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->blocks * 8, &e->v.block_norm2));
-  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->blocks * 8, &e->v.block_max));
-  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, sizeof *e->v.scalars, &e->v.scalars));
-  HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, sizeof *e->v.told, &e->v.told));
-  *e->v.told = (ht_cuda_cg_scalars){.iteration = 0};
-  HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, 3 * HT_CUDA_TOLD * 8, &e->v.told_records));
-  HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, sizeof *e->staged, &e->staged));
-  if (jacobi) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->padded * 4, &e->v.inverse_diagonal));
-  return HT_OK;
+/* x's pointer releases all on the device, and told's all on the host. */
+ht_status ht_cuda_engine_allocate(ht_engine *e) {
+  ht_cuda_cg_vectors *v = &e->v;
+  int64_t whole = e->padded * 8, records = e->capacity * 8,
+          narrow = e->store && e->store->plan.engine == HT_STORE_ENGINE_STREAMING ? e->padded * 4 : 0;
+  const ht_cuda_part parts[] = {{whole, &v->x},
+                                {whole, &v->r},
+                                {whole, &v->p},
+                                {whole, &v->s},
+                                {records, &v->history},
+                                {records, &v->alphas},
+                                {records, &v->betas},
+                                {e->blocks, &v->block_level},
+                                {e->blocks * 8, &v->block_norm2},
+                                {e->blocks * 8, &v->block_max},
+                                {sizeof *v->scalars, &v->scalars},
+                                {narrow, &v->narrow[0]},
+                                {narrow, &v->narrow[1]}};
+  HT_TRY(e->ctx, ht_cuda_allocate_parts(e->cuda, sizeof parts / sizeof *parts, parts));
+  HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, 2 * sizeof *v->told + 3 * HT_CUDA_TOLD * 8, &v->told));
+  *v->told = (ht_cuda_cg_scalars){.iteration = 0};
+  e->staged = v->told + 1;
+  v->told_records = (double *)(v->told + 2);
+  e->uniform = e->highest = HT_LEVEL_64;
+  int entered = ht_cuda_enter(e->cuda);
+  CUresult result = CUDA_SUCCESS;
+  for (int k = 0; result == CUDA_SUCCESS && k < 2; k++) result = e->cuda->driver->cuEventCreate(&e->passed[k], CU_EVENT_DISABLE_TIMING);
+  ht_cuda_leave(e->cuda, entered);
+  return ht_cuda_check(e->cuda, result, "creating an event");
 }
 
 /* M^-1 of the scaled matrix, in [1/2, 2]: FP32 is a preconditioner as good as any. An empty row takes 1. */
 static ht_status make_inverse(ht_engine *e) {
   int64_t padded = e->store->view.padded;
+  int threads = e->ctx->threads;
   float *inverse;
+  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, padded * 4, &e->v.inverse_diagonal));
   HT_TRY(e->ctx, ht_allocate(e->ctx, padded, sizeof *inverse, &inverse));
+#pragma omp parallel for schedule(static) num_threads(threads) if (padded > PARALLEL_FROM)
   for (int64_t i = 0; i < padded; i++) inverse[i] = e->store->scaled_diagonal[i] > 0 ? (float)(1 / e->store->scaled_diagonal[i]) : 1;
-  ht_status status = ht_cuda_copy(e->cuda, padded * 4, inverse, (void *)(uintptr_t)e->v.inverse_diagonal);
+  ht_status status = ht_cuda_send(e->cuda, padded * 4, inverse, (void *)(uintptr_t)e->v.inverse_diagonal);
   ht_release(e->ctx, inverse);
   return status;
 }
@@ -70,33 +68,46 @@ static ht_status make_inverse(ht_engine *e) {
 static const ht_kernel multiply_kernels[MODES] = {HT_KERNEL_cg_multiply_16, HT_KERNEL_cg_multiply_32, HT_KERNEL_cg_multiply_64,
                                                   HT_KERNEL_cg_multiply_by_group};
 
-/* The update and the product, a few times over. */
-static ht_status capture(ht_engine *e, int mode) {
+static int is_narrow(int mode) { return mode < HT_LEVEL_64; }
+
+static ht_status launch_iteration(ht_engine *e, int mode) {
+  if (!e->store) return ht_cuda_paper_iteration(e);
   ht_store_view *a = &e->store->view;
   ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS},
             multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS};
+  HT_TRY(e->ctx, ht_cuda_launch(e->cuda, is_narrow(mode) ? HT_KERNEL_cg_update_narrow : HT_KERNEL_cg_update, update,
+                                HT_ARGS(a, &e->v, &e->stride)));
+  return ht_cuda_launch(e->cuda, multiply_kernels[mode], multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
+}
+
+/* 1 << run iterations. */
+static ht_status capture(ht_engine *e, int mode, int run) {
   const ht_cuda_driver *driver = e->cuda->driver;
+  CUstream stream = e->cuda->stream;
   CUgraph graph = NULL;
   HT_TRY(e->ctx, ht_cuda_synchronize(e->cuda));
+  e->cuda->stream = e->cuda->own;
   int entered = ht_cuda_enter(e->cuda);
   CUresult result = driver->cuStreamBeginCapture(e->cuda->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-  for (int k = 0; result == CUDA_SUCCESS && k < REPLAYED; k++) {
-    ht_cuda_launch(e->cuda, HT_KERNEL_cg_update, update, HT_ARGS(a, &e->v, &e->stride));
-    ht_cuda_launch(e->cuda, multiply_kernels[mode], multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
-  }
+  for (int k = 0; result == CUDA_SUCCESS && k < 1 << run; k++) launch_iteration(e, mode);
   if (result == CUDA_SUCCESS) result = driver->cuStreamEndCapture(e->cuda->stream, &graph);
-  if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&e->graph[mode], graph, 0);
+  if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&e->graph[mode][run], graph, 0);
   if (graph) driver->cuGraphDestroy(graph);
   ht_cuda_leave(e->cuda, entered);
+  e->cuda->stream = stream;
   return ht_cuda_check(e->cuda, result, "making the graph of an iteration");
 }
+
+enum { LONGEST_RUN = HT_ENGINE_RUNS - 1 };
 
 static int smaller(int64_t a, int64_t b) { return (int)(a < b ? a : b); }
 
 static ht_status make_streaming(ht_engine *e) {
   const ht_store_view *a = &e->store->view;
-  int blocks;
+  int blocks, narrow;
   HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update, THREADS, 0, &blocks));
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update_narrow, THREADS, 0, &narrow));
+  blocks = smaller(blocks, narrow);
   e->stride = e->update_blocks = smaller(blocks, (a->blocks + WARPS - 1) / WARPS);
   for (int mode = 0; mode < MODES; mode++) {
     HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, multiply_kernels[mode], THREADS, 0, &blocks));
@@ -104,12 +115,7 @@ static ht_status make_streaming(ht_engine *e) {
     if (e->multiply_blocks[mode] > e->stride) e->stride = e->multiply_blocks[mode];
   }
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, SUMS * (int64_t)e->stride * 8, &e->v.sums));
-  int entered = ht_cuda_enter(e->cuda);
-  CUresult result = CUDA_SUCCESS;
-  for (int k = 0; result == CUDA_SUCCESS && k < 2; k++) result = e->cuda->driver->cuEventCreate(&e->passed[k], CU_EVENT_DISABLE_TIMING);
-  ht_cuda_leave(e->cuda, entered);
-  HT_TRY(e->ctx, ht_cuda_check(e->cuda, result, "creating an event"));
-  return capture(e, HT_LEVEL_64);
+  return capture(e, HT_LEVEL_64, LONGEST_RUN);
 }
 
 /* By level and by log2 of the rows a thread. */
@@ -128,9 +134,11 @@ static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cud
 
 static ht_status make_persistent(ht_engine *e) {
   const ht_store *store = e->store;
-  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, PERSISTENT_SUMS * 8, &e->v.sums));
-  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, 64, &e->v.barrier));
-  for (int k = 0; k < 2; k++) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, store->view.padded * 32, &e->v.exchange[k]));
+  const ht_cuda_part parts[] = {{PERSISTENT_SUMS * 8, &e->v.sums},
+                                {64, &e->v.barrier},
+                                {store->view.padded * 32, &e->v.exchange[0]},
+                                {store->view.padded * 32, &e->v.exchange[1]}};
+  HT_TRY(e->ctx, ht_cuda_allocate_parts(e->cuda, 4, parts));
   int64_t slices = store->patch_slices_most, most = slices > NARROW_WARPS ? WIDE_WARPS : NARROW_WARPS,
           warps = slices < most ? slices : most;
   e->block = (unsigned)(32 * warps);
@@ -146,7 +154,7 @@ static ht_status make_persistent(ht_engine *e) {
 }
 
 static ht_status create(ht_engine *e, int jacobi) {
-  HT_TRY(e->ctx, allocate_vectors(e, jacobi));
+  HT_TRY(e->ctx, ht_cuda_engine_allocate(e));
   if (jacobi) HT_TRY(e->ctx, make_inverse(e));
   if (e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT) return make_persistent(e);
   return make_streaming(e);
@@ -159,8 +167,9 @@ ht_status ht_cuda_engine_create(ht_store *store, const double *diagonal, int64_t
   e->ctx = store->ctx;
   e->cuda = store->cuda;
   e->store = store;
+  e->padded = store->view.padded;
+  e->blocks = store->view.blocks;
   e->capacity = capacity;
-  e->uniform = e->highest = HT_LEVEL_64;
   ht_status status = create(e, diagonal != NULL);
   if (status != HT_OK) {
     ht_cuda_engine_release(e);
@@ -173,24 +182,31 @@ ht_status ht_cuda_engine_create(ht_store *store, const double *diagonal, int64_t
 void ht_cuda_engine_release(ht_engine *e) {
   if (!e) return;
   const ht_cuda_cg_vectors *v = &e->v;
-  const void *device[] = {v->x,       v->r,      v->p,     v->s,    v->inverse_diagonal, v->block_level, v->block_norm2, v->block_max,
-                          v->history, v->alphas, v->betas, v->sums, v->scalars,          v->exchange[0], v->exchange[1], v->barrier};
   int entered = ht_cuda_enter(e->cuda);
-  for (int mode = 0; mode < MODES; mode++)
-    if (e->graph[mode]) e->cuda->driver->cuGraphExecDestroy(e->graph[mode]);
+  for (int k = 0; k < MODES * HT_ENGINE_RUNS; k++)
+    if (e->graph[k / HT_ENGINE_RUNS][k % HT_ENGINE_RUNS])
+      e->cuda->driver->cuGraphExecDestroy(e->graph[k / HT_ENGINE_RUNS][k % HT_ENGINE_RUNS]);
   for (int k = 0; k < 2; k++)
     if (e->passed[k]) e->cuda->driver->cuEventDestroy(e->passed[k]);
   ht_cuda_leave(e->cuda, entered);
-  for (size_t k = 0; k < sizeof device / sizeof *device; k++) ht_cuda_release(e->cuda, (void *)(uintptr_t)device[k]);
+  ht_cuda_release(e->cuda, v->x);
+  ht_cuda_release(e->cuda, v->sums);
+  ht_cuda_release(e->cuda, (void *)(uintptr_t)v->inverse_diagonal);
+  ht_cuda_release(e->cuda, (void *)(uintptr_t)e->network.weights);
+  ht_cuda_release(e->cuda, (void *)(uintptr_t)e->network.biases);
+  ht_cuda_paper_release(e);
   ht_cuda_release_host(e->cuda, v->told);
-  ht_cuda_release_host(e->cuda, v->told_records);
-  ht_cuda_release_host(e->cuda, e->staged);
   ht_release(e->ctx, e);
 }
 
 /* ---- vectors in and out ---- */
 
+/* The paper's engine works in the caller's order and scale. */
 static void move(ht_engine *e, ht_kernel kernel, int sign, const double *from, double *to) {
+  if (!e->store) {
+    ht_cuda_copy_async(e->cuda, e->tiles.n * 8, from, to);
+    return;
+  }
   ht_store_view *a = &e->store->view;
   ht_cuda_launch(e->cuda, kernel, ht_cuda_over(a->padded), HT_ARGS(a, &sign, &from, &to));
 }
@@ -198,7 +214,8 @@ static void move(ht_engine *e, ht_kernel kernel, int sign, const double *from, d
 /* The streaming engine makes every second step of x with the next one: x with what is owed to it, into `to`. */
 static void settle(ht_engine *e, double *to) {
   ht_store_view *a = &e->store->view;
-  ht_cuda_launch(e->cuda, HT_KERNEL_cg_settle, ht_cuda_over(a->padded), HT_ARGS(a, &e->v, &to));
+  ht_cuda_launch(e->cuda, e->narrow ? HT_KERNEL_cg_settle_narrow : HT_KERNEL_cg_settle, ht_cuda_over(a->padded / 2),
+                 HT_ARGS(a, &e->v, &to));
 }
 
 /* Before r or p change for another reason than an iteration. */
@@ -225,37 +242,57 @@ void ht_cuda_engine_set_residual(ht_engine *e, const double *r) {
 
 void ht_cuda_engine_get_residual(ht_engine *e, double *r) { move(e, HT_KERNEL_store_scatter, 1, e->v.r, r); }
 
-void ht_cuda_engine_get_direction(ht_engine *e, double *p) {
-  const ht_store *store = e->store;
-  if (ht_cuda_copy(e->cuda, store->view.padded * 8, e->v.p, p) != HT_OK) return; /* `failed` says so */
-  for (int64_t i = 0; i < store->view.padded; i++) p[i] = ldexp(p[i], -store->exponent[i]);
+static void convert_direction(ht_engine *e, ht_kernel kernel) {
+  ht_store_view *a = &e->store->view;
+  ht_cuda_launch(e->cuda, kernel, ht_cuda_over(a->padded / 2), HT_ARGS(a, &e->v));
 }
 
-double ht_cuda_engine_direction_square(ht_engine *e) { return ht_cuda_dot(e->ctx, e->store->view.padded, e->v.p, e->v.p); }
+/* The direction in FP64, wherever it is kept. */
+static const double *wide_direction(ht_engine *e) {
+  if (e->narrow) convert_direction(e, HT_KERNEL_cg_widen);
+  return e->v.p;
+}
+
+void ht_cuda_engine_get_direction(ht_engine *e, double *p) {
+  if (ht_cuda_copy(e->cuda, e->padded * 8, wide_direction(e), p) != HT_OK) return; /* `failed` says so */
+  for (int64_t i = 0; i < e->padded && e->store; i++) p[i] = ldexp(p[i], -e->store->exponent[i]);
+}
+
+double ht_cuda_engine_direction_square(ht_engine *e) {
+  const double *p = wide_direction(e);
+  return ht_cuda_dot(e->ctx, e->padded, p, p);
+}
 
 void ht_cuda_engine_set_levels(ht_engine *e, const uint8_t *block_level) {
   int lowest = HT_LEVEL_64, highest = HT_LEVEL_16;
-  for (int64_t b = 0; b < e->store->view.blocks; b++) {
+  for (int64_t b = 0; b < e->blocks; b++) {
     if (block_level[b] < lowest) lowest = block_level[b];
     if (block_level[b] > highest) highest = block_level[b];
   }
   e->highest = highest;
   e->uniform = lowest == highest ? highest : MIXED;
   if (e->uniform == MIXED) /* complete when it returns: the levels are the caller's */
-    ht_cuda_copy(e->cuda, e->store->view.blocks, block_level, e->v.block_level);
+    ht_cuda_copy(e->cuda, e->blocks, block_level, e->v.block_level);
   else
-    ht_cuda_fill(e->cuda, e->store->view.blocks, e->uniform, e->v.block_level);
+    ht_cuda_fill(e->cuda, e->blocks, e->uniform, e->v.block_level);
 }
 
 /* ---- a run ---- */
 
+/* What an error of the scaled matrix may become in the caller's scale, squared: before anything is measured. */
+static double widest_calibration(const ht_engine *e) {
+  int exponent = e->store ? e->store->exponent_most : 0;
+  return (double)((int64_t)1 << (exponent > 0 ? (exponent < 30 ? 2 * exponent : 60) : 0));
+}
+
 static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
-  double widest =
-      (double)((int64_t)1 << (e->store->exponent_most > 0 ? (e->store->exponent_most < 30 ? 2 * e->store->exponent_most : 60) : 0));
+  double widest = widest_calibration(e);
   int64_t first = s->fresh ? s->iteration : s->iteration + 1;
   /* A run that goes on after a pause looks when it would have looked without one: pauses depend on the clock, and change no bit. */
   const ht_cuda_cg_scalars *told = e->v.told;
+  int learned = s->decide_rule == HT_DECIDE_LEARNED; /* the host says when */
   int goes_on = !s->fresh && s->decide_rule != HT_DECIDE_HOST && told->decide_rule == s->decide_rule && told->iteration + 1 == first;
+  if (!goes_on) e->next = s->decide_at;
   *e->staged = (ht_cuda_cg_scalars){.iteration = first,
                                     .first = first,
                                     .norm_r = s->norm_r,
@@ -267,7 +304,9 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
                                     .replace_below = s->replace_below,
                                     .grow_above = s->grow_above,
                                     .iteration_end = s->iteration_end,
-                                    .decide_at = goes_on ? told->decide_at : s->decide_at,
+                                    .decide_at = learned   ? INT64_MAX
+                                                 : goes_on ? told->decide_at
+                                                           : s->decide_at,
                                     .pause_at = s->pause_at,
                                     .capacity = e->capacity,
                                     .decide_rule = s->decide_rule,
@@ -288,25 +327,46 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
 /* All groups at one level, unless the policy or the groups' exactness tell them apart. */
 static int mode_of(const ht_engine *e) {
   int level = e->staged->uniform;
+  if (!e->store) return 0;
   if (level == MIXED || (level == HT_LEVEL_64 && e->store->exact_groups)) return MODES - 1;
   return level == HT_LEVEL_32 && e->store->info.share_exact_16 > 0 && e->store->exact_groups ? MODES - 1 : level;
 }
 
-static ht_status run_streaming(ht_engine *e) {
+static ht_status replay(ht_engine *e, int mode, int run, int k) {
   const ht_cuda_driver *driver = e->cuda->driver;
-  volatile int32_t *event = &e->v.told->event;
-  CUresult result = CUDA_SUCCESS;
-  int mode = mode_of(e);
-  if (!e->graph[mode]) HT_TRY(e->ctx, capture(e, mode));
+  if (!e->graph[mode][run]) HT_TRY(e->ctx, capture(e, mode, run));
   int entered = ht_cuda_enter(e->cuda);
-  /* One replay ahead of the one that is waited for; after an event its kernels end at once. */
-  for (int k = 0; result == CUDA_SUCCESS && *event == HT_CG_CONTINUE; k++) {
-    result = driver->cuGraphLaunch(e->graph[mode], e->cuda->stream);
-    if (result == CUDA_SUCCESS) result = driver->cuEventRecord(e->passed[k & 1], e->cuda->stream);
-    if (result == CUDA_SUCCESS && k > 0) result = driver->cuEventSynchronize(e->passed[~k & 1]);
-  }
+  CUresult result = driver->cuGraphLaunch(e->graph[mode][run], e->cuda->stream);
+  if (result == CUDA_SUCCESS) result = driver->cuEventRecord(e->passed[k & 1], e->cuda->stream);
+  if (result == CUDA_SUCCESS && k > 0) result = driver->cuEventSynchronize(e->passed[~k & 1]);
   ht_cuda_leave(e->cuda, entered);
   return ht_cuda_check(e->cuda, result, "replaying the iterations");
+}
+
+/* One replay ahead of the one that is waited for; after an event its kernels end at once. A learned policy looks between two replays, which
+ * end where it does: at the directions of iterations `next`, `next` + every, ... as if no event had come between. */
+static ht_status run_graphs(ht_engine *e, const ht_cg_state *s) {
+  int learned = s->decide_rule == HT_DECIDE_LEARNED && e->network.weights, mode = mode_of(e);
+  volatile int32_t *event = &e->v.told->event;
+  int64_t at =
+      e->store && s->fresh ? s->iteration - 1 : s->iteration; /* whose direction stands: the streaming engine makes the first later */
+  int64_t every = e->interval > 0 ? e->interval : s->decide_every, first = e->next > s->iteration ? e->next : s->iteration;
+  int64_t next = learned ? first : INT64_MAX;
+  for (int k = 0; *event == HT_CG_CONTINUE; k++) {
+    int run = LONGEST_RUN;
+    if (at == next) {
+      HT_TRY(e->ctx, ht_cuda_decide(e));
+      next += every;
+    }
+    while (run > 0 && at + (1 << run) > next) run--;
+    HT_TRY(e->ctx, replay(e, mode, run, k));
+    at += 1 << run;
+  }
+  if (!learned) return HT_OK;
+  HT_TRY(e->ctx, ht_cuda_synchronize(e->cuda));
+  while (next > first && next - every >= e->v.told->iteration) next -= every; /* planned, but the event came first */
+  e->next = next;
+  return HT_OK;
 }
 
 static ht_status run_persistent(ht_engine *e) {
@@ -321,6 +381,14 @@ static ht_status run_persistent(ht_engine *e) {
   return ht_cuda_launch(e->cuda, persistent_kernel(e, e->highest), launch, HT_ARGS(a, &e->v, &kept, &plain));
 }
 
+static int is_persistent(const ht_engine *e) { return e->store && e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT; }
+
+static ht_status run(ht_engine *e, const ht_cg_state *s) {
+  if (is_persistent(e)) return run_persistent(e);
+  if (!e->store && s->fresh) HT_TRY(e->ctx, ht_cuda_paper_start(e));
+  return run_graphs(e, s);
+}
+
 /* The records since `first`: those that came with the event, and the rest of a run longer than any that a guard asks for. */
 static ht_status fetch_records(ht_engine *e, ht_cg_state *s, int64_t first) {
   const double *device[] = {e->v.history, e->v.alphas, e->v.betas};
@@ -328,8 +396,9 @@ static ht_status fetch_records(ht_engine *e, ht_cg_state *s, int64_t first) {
   int64_t end = s->iteration + 1 < e->capacity ? s->iteration + 1 : e->capacity,
           told = first + HT_CUDA_TOLD < end ? first + HT_CUDA_TOLD : end;
   for (int k = 0; k < 3 && first < end; k++) {
-    memcpy(host[k] + first, e->v.told_records + k * HT_CUDA_TOLD, (size_t)(told - first) * 8);
-    if (told < end) HT_TRY(e->ctx, ht_cuda_copy(e->cuda, (end - told) * 8, device[k] + told, host[k] + told));
+    int64_t late = !e->store && k > 0, skip = late && s->fresh; /* the paper's step lengths are those that led to the iteration */
+    memcpy(host[k] + first + skip - late, e->v.told_records + k * HT_CUDA_TOLD + skip, (size_t)(told - first - skip) * 8);
+    if (told < end) HT_TRY(e->ctx, ht_cuda_copy(e->cuda, (end - told) * 8, device[k] + told, host[k] + told - late));
   }
   return HT_OK;
 }
@@ -337,23 +406,21 @@ static ht_status fetch_records(ht_engine *e, ht_cg_state *s, int64_t first) {
 /* The scalars, the records, and what a policy on the host asked for: an event that brings no more than that needs no copy. */
 static ht_status fetch(ht_engine *e, ht_cg_state *s, int64_t first) {
   const ht_cuda_cg_scalars *told = e->v.told;
-  int64_t blocks = e->store->view.blocks;
   s->iteration = told->iteration;
   s->norm_r = told->norm_r;
   s->rz = told->rz;
   s->pap = told->pap;
   s->alpha = told->alpha;
   s->beta = told->beta;
-  s->fresh = 0;
   HT_TRY(e->ctx, fetch_records(e, s, first));
-  if (s->decide_rule != HT_DECIDE_HOST && s->block_level) HT_TRY(e->ctx, ht_cuda_copy(e->cuda, blocks, e->v.block_level, s->block_level));
+  s->fresh = 0;
+  if (s->decide_rule != HT_DECIDE_HOST && s->block_level)
+    HT_TRY(e->ctx, ht_cuda_copy(e->cuda, e->blocks, e->v.block_level, s->block_level));
   if (told->event != HT_CG_DECIDE || !s->block_norm2) return HT_OK;
-  ht_store_view *a = &e->store->view;
-  ht_launch look = {.grid = (unsigned)smaller((blocks + WARPS - 1) / WARPS, 4096), .block = THREADS};
-  if (e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT)
-    HT_TRY(e->ctx, ht_cuda_launch(e->cuda, HT_KERNEL_cg_look, look, HT_ARGS(a, &e->v)));
-  HT_TRY(e->ctx, ht_cuda_copy(e->cuda, blocks * 8, e->v.block_norm2, s->block_norm2));
-  return ht_cuda_copy(e->cuda, blocks * 8, e->v.block_max, s->block_max);
+  ht_launch look = {.grid = (unsigned)smaller((e->blocks + WARPS - 1) / WARPS, 4096), .block = THREADS};
+  if (is_persistent(e)) HT_TRY(e->ctx, ht_cuda_launch(e->cuda, HT_KERNEL_cg_look, look, HT_ARGS(&e->store->view, &e->v)));
+  HT_TRY(e->ctx, ht_cuda_copy(e->cuda, e->blocks * 8, e->v.block_norm2, s->block_norm2));
+  return ht_cuda_copy(e->cuda, e->blocks * 8, e->v.block_max, s->block_max);
 }
 
 /* Matrix bytes: the groups that were read, and the rows' part by the highest level in use. */
@@ -376,21 +443,38 @@ static void add_bytes(const ht_engine *e, ht_cg_state *s, int64_t iterations) {
     s->bytes_level[level] += told->level_groups[level] * (width[level] + HT_WARP * 4 + 8) + rows * told->level_groups[level] / groups;
 }
 
+/* The first step multiplies both by zero. */
+static void clear_direction(ht_engine *e) {
+  int64_t bytes = e->padded * 8;
+  settle_in_place(e);
+  ht_cuda_fill(e->cuda, bytes, 0, e->v.p);
+  ht_cuda_fill(e->cuda, bytes, 0, e->v.s);
+  for (int k = 0; k < 2 && e->v.narrow[k]; k++) ht_cuda_fill(e->cuda, bytes / 2, 0, e->v.narrow[k]);
+}
+
+/* The direction where the next run reads it. A step that is owed is found in another way there: it is made now. */
+static void place_direction(ht_engine *e, int narrow) {
+  if (narrow == e->narrow) return;
+  settle_in_place(e);
+  e->staged->owed = e->staged->later = 0;
+  convert_direction(e, narrow ? HT_KERNEL_cg_narrow : HT_KERNEL_cg_widen);
+  e->narrow = narrow;
+}
+
 ht_cg_event ht_cuda_engine_run(ht_engine *e, ht_cg_state *s) {
-  int persistent = e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT;
-  int64_t first = s->fresh ? s->iteration : s->iteration + 1;
-  if (s->fresh) { /* the first step multiplies both by zero */
-    settle_in_place(e);
-    ht_cuda_fill(e->cuda, e->store->view.padded * 8, 0, e->v.p);
-    ht_cuda_fill(e->cuda, e->store->view.padded * 8, 0, e->v.s);
-  }
+  int64_t start = s->iteration, first = s->fresh ? start : start + 1;
+  if (s->fresh) clear_direction(e);
   stage_scalars(e, s);
+  if (e->store && !is_persistent(e)) place_direction(e, is_narrow(mode_of(e)));
   e->v.told->event = HT_CG_CONTINUE;
   ht_status status = ht_cuda_copy_async(e->cuda, sizeof *e->staged, e->staged, e->v.scalars);
-  if (status == HT_OK) status = persistent ? run_persistent(e) : run_streaming(e);
+  if (status == HT_OK) status = run(e, s);
   if (status == HT_OK) status = ht_cuda_synchronize(e->cuda);
   if (status == HT_OK) status = fetch(e, s, first);
   if (status != HT_OK) return HT_CG_FAILED;
-  add_bytes(e, s, s->iteration - first + 1);
+  if (e->store)
+    add_bytes(e, s, s->iteration - first + 1);
+  else
+    ht_cuda_paper_add_bytes(e, s, s->iteration - start);
   return (ht_cg_event)e->v.told->event;
 }

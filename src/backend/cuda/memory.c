@@ -5,6 +5,13 @@
 /* Addresses of the device as the table's pointers, and back. */
 static CUdeviceptr address(const void *memory) { return (CUdeviceptr)(uintptr_t)memory; }
 
+/* What the driver counts for it; the device's context is current. */
+static int64_t size_of(ht_cuda *cuda, CUdeviceptr block) {
+  CUdeviceptr base;
+  size_t bytes;
+  return cuda->driver->cuMemGetAddressRange(&base, &bytes, block) == CUDA_SUCCESS ? (int64_t)bytes : 0;
+}
+
 ht_status ht_cuda_allocate(ht_cuda *cuda, int64_t bytes, void *memory) {
   void **to = memory;
   CUdeviceptr block = 0;
@@ -15,6 +22,8 @@ ht_status ht_cuda_allocate(ht_cuda *cuda, int64_t bytes, void *memory) {
   int entered = ht_cuda_enter(cuda);
   CUresult result = cuda->driver->cuMemAlloc(&block, bytes ? (size_t)bytes : 1);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) cuda->driver->cuMemGetInfo(&unused, &total);
+  if (result == CUDA_SUCCESS) cuda->bytes_now += size_of(cuda, block);
+  if (cuda->bytes_now > cuda->bytes_most) cuda->bytes_most = cuda->bytes_now;
   ht_cuda_leave(cuda, entered);
   HT_CHECK(cuda->ctx, result != CUDA_ERROR_OUT_OF_MEMORY, HT_NO_MEMORY,
            "GPU %d (%s) has no %lld bytes of memory: %lld of %lld are free; use a smaller problem or the cpu backend", cuda->ordinal,
@@ -32,8 +41,28 @@ ht_status ht_cuda_allocate(ht_cuda *cuda, int64_t bytes, void *memory) {
 void ht_cuda_release(ht_cuda *cuda, void *memory) {
   if (!memory) return;
   int entered = ht_cuda_enter(cuda);
+  cuda->bytes_now -= size_of(cuda, address(memory));
   cuda->driver->cuMemFree(address(memory)); /* waits for what uses it; a lost device has nothing left to free */
   ht_cuda_leave(cuda, entered);
+}
+
+ht_status ht_cuda_allocate_parts(ht_cuda *cuda, int count, const ht_cuda_part *parts) {
+  static const int64_t ALIGNMENT = 256;
+  int64_t all = 0, at = 0;
+  char *block;
+  for (int k = 0; k < count; k++) {
+    void **to = parts[k].to;
+    *to = NULL;
+    if (all >= 0)
+      all =
+          parts[k].bytes < 0 || parts[k].bytes > INT64_MAX / 2 - all ? -1 : all + (parts[k].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  }
+  HT_TRY(cuda->ctx, ht_cuda_allocate(cuda, all, &block));
+  for (int k = 0; k < count; at += (parts[k].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT, k++) {
+    void **to = parts[k].to;
+    if (parts[k].bytes > 0 || k == 0) *to = block + at;
+  }
+  return HT_OK;
 }
 
 ht_status ht_cuda_allocate_host(ht_cuda *cuda, int64_t bytes, void *memory) {
@@ -114,3 +143,5 @@ int ht_cuda_reaches(ht_context *ctx, const void *memory) {
   ht_cuda_leave(cuda, entered);
   return result == CUDA_SUCCESS && (managed || (type == CU_MEMORYTYPE_DEVICE && ordinal == (int)cuda->device));
 }
+
+int64_t ht_cuda_memory_most(ht_context *ctx) { return ht_cuda_of(ctx)->bytes_most; }

@@ -105,10 +105,36 @@ __device__ inline pair decode(const loaded &v, int j, int encoding, int level) {
 }
 
 // A vector in global memory that does not change while the kernel runs.
-struct global_vector {
-  const double *__restrict__ at;
-  __device__ double operator()(int base, uint32_t index) const { return __ldg(at + (base + (int)index)); }
+template <class Number> struct global_vector {
+  typedef Number number;
+  const Number *__restrict__ at;
+  __device__ Number operator()(int base, uint32_t index) const { return __ldg(at + (base + (int)index)); }
 };
+
+// The sum of a lane's products in a group, not yet scaled. 16-bit integers times FP32 numbers are summed in FP32: what that loses, 2^-24 of
+// each product, is little against what the values have lost.
+template <int MODE, bool ENCODED, int UNITS, class Number>
+__device__ inline double sum_of_products(const loaded &v, const Number *x, int encoding, int level) {
+  constexpr bool SHORT = MODE == LEVEL_16 && !ENCODED && sizeof(Number) == sizeof(float);
+  if constexpr (SHORT) {
+    float part = 0;
+#pragma unroll
+    for (int j = 0; j < UNITS; j++) {
+      part = fmaf((float)signed_first(v.head[j]), x[2 * j], part);
+      part = fmaf((float)signed_second(v.head[j]), x[2 * j + 1], part);
+    }
+    return part;
+  } else {
+    double part = 0;
+#pragma unroll
+    for (int j = 0; j < UNITS; j++) {
+      pair value = decode(v, j, encoding, level);
+      part = j ? fma(value.first, (double)x[2 * j], part) : value.first * (double)x[0];
+      part = fma(value.second, (double)x[2 * j + 1], part);
+    }
+    return part;
+  }
+}
 
 // One group. MODE is the level it is read at, or BY_GROUP; ENCODED: it may be other than FIXED.
 template <int MODE, bool ENCODED, int UNITS, class Vector>
@@ -121,20 +147,13 @@ __device__ inline double add_group(const ht_store_view &a, int64_t unit, int lan
     level = max(MODE, encoding_of(info) == HT_GROUP_RAW ? (int)LEVEL_64 : (int)LEVEL_32);
     load<UNITS>(v, a, unit, lane, level, MODE);
   }
-  double x[2 * UNITS];
+  typename Vector::number x[2 * UNITS];
 #pragma unroll
   for (int j = 0; j < UNITS; j++) {
     x[2 * j] = p(info.base, v.index[j] & 0xffffu);
     x[2 * j + 1] = p(info.base, v.index[j] >> 16);
   }
-  int encoding = ENCODED ? encoding_of(info) : (int)HT_GROUP_FIXED;
-  double part = 0;
-#pragma unroll
-  for (int j = 0; j < UNITS; j++) {
-    pair value = decode(v, j, encoding, level);
-    part = j ? fma(value.first, x[2 * j], part) : value.first * x[0];
-    part = fma(value.second, x[2 * j + 1], part);
-  }
+  double part = sum_of_products<MODE, ENCODED, UNITS>(v, x, ENCODED ? encoding_of(info) : (int)HT_GROUP_FIXED, level);
   return fma(ENCODED ? scale_of(info, level) : fixed_scale(info, level), part, sum);
 }
 

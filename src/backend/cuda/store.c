@@ -12,39 +12,39 @@ void ht_cuda_store_plan(ht_context *ctx, int64_t n, int64_t nnz, int64_t longest
   *plan = persistent ? (ht_store_plan){HT_STORE_ENGINE_PERSISTENT, rows} : (ht_store_plan){HT_STORE_ENGINE_STREAMING, 0};
 }
 
-static ht_status place(ht_store *store, int64_t bytes, const void *from, void *to) {
-  HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, bytes, to));
-  if (from) HT_TRY(store->ctx, ht_cuda_copy_async(store->cuda, bytes, from, *(void **)to));
-  store->bytes += bytes;
-  return HT_OK;
-}
-
-/* All that does not depend on the number of groups. */
+/* All that does not depend on the number of groups, in one allocation, which v->slice releases. */
 static ht_status place_rows(ht_store *store) {
   ht_store_view *v = &store->view;
+  int64_t patches = v->patches ? v->patches + 1 : 0, halo = v->patches ? store->halo_start[v->patches] : 0;
+  const ht_cuda_part parts[] = {{(v->slices + 1) * (int64_t)sizeof *store->slice, &v->slice},
+                                {v->padded * 4, &v->order},
+                                {v->n * 4, &v->position},
+                                {patches * 4, &v->patch_slice},
+                                {patches * 4, &v->halo_start},
+                                {halo * 4, &v->halo},
+                                {v->patches ? v->padded : 0, &v->boundary},
+                                {v->padded * 2, &v->exponent},
+                                {v->padded * 4, &v->diagonal},
+                                {v->padded * 4, &v->diagonal_16},
+                                {v->padded * 4, &v->diagonal_tail},
+                                {v->blocks * 4, &v->error_16},
+                                {v->blocks * 4, &v->error_32},
+                                /* work: not storage */
+                                {v->padded * 8, &store->diagonal},
+                                {v->padded * 8, &store->x},
+                                {v->padded * 8, &store->y},
+                                {v->blocks, &store->block_level},
+                                {64, &store->counts}};
+  const void *const from[] = {store->slice,      store->order, store->position, store->patch_slice,
+                              store->halo_start, store->halo,  store->boundary};
+  enum { PARTS = sizeof parts / sizeof *parts, SENT = sizeof from / sizeof *from, WORK = 5 };
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *store->exponent, &store->exponent));
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *store->scaled_diagonal, &store->scaled_diagonal));
-  HT_TRY(store->ctx, place(store, (v->slices + 1) * (int64_t)sizeof *store->slice, store->slice, &v->slice));
-  HT_TRY(store->ctx, place(store, v->padded * 4, store->order, &v->order));
-  HT_TRY(store->ctx, place(store, v->n * 4, store->position, &v->position));
-  HT_TRY(store->ctx, place(store, v->padded * 2, NULL, &v->exponent));
-  HT_TRY(store->ctx, place(store, v->padded * 4, NULL, &v->diagonal));
-  HT_TRY(store->ctx, place(store, v->padded * 4, NULL, &v->diagonal_16));
-  HT_TRY(store->ctx, place(store, v->padded * 4, NULL, &v->diagonal_tail));
-  HT_TRY(store->ctx, place(store, v->blocks * 4, NULL, &v->error_16));
-  HT_TRY(store->ctx, place(store, v->blocks * 4, NULL, &v->error_32));
-  if (v->patches) {
-    HT_TRY(store->ctx, place(store, (v->patches + 1) * 4, store->patch_slice, &v->patch_slice));
-    HT_TRY(store->ctx, place(store, (v->patches + 1) * 4, store->halo_start, &v->halo_start));
-    HT_TRY(store->ctx, place(store, store->halo_start[v->patches] * (int64_t)4, store->halo, &v->halo));
-    HT_TRY(store->ctx, place(store, v->padded, store->boundary, &v->boundary));
-  }
-  /* work: not storage */
-  HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, v->padded * 8, &store->diagonal));
-  HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, v->padded * 8, &store->x));
-  HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, v->padded * 8, &store->y));
-  HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, v->blocks, &store->block_level));
-  return ht_cuda_allocate(store->cuda, 64, &store->counts);
+  HT_TRY(store->ctx, ht_cuda_allocate_parts(store->cuda, PARTS, parts));
+  for (int k = 0; k < PARTS - WORK; k++) store->bytes += parts[k].bytes;
+  for (int k = 1; k < SENT; k++) /* the slices are sent when their units are known */
+    HT_TRY(store->ctx, ht_cuda_send(store->cuda, parts[k].bytes, from[k], *(void **)parts[k].to));
+  return HT_OK;
 }
 
 static ht_status create(ht_store *store, const ht_csr_view *a, const int32_t *order) {
@@ -97,13 +97,10 @@ void ht_cuda_store_multiply(ht_store *store, const uint8_t *block_level, const d
 void ht_cuda_store_release(ht_store *store) {
   if (!store) return;
   const ht_store_view *v = &store->view;
-  void *host[] = {store->order,       store->position,   store->exponent, store->scaled_diagonal, store->slice,
-                  store->patch_slice, store->halo_start, store->halo,     store->boundary};
-  const void *device[] = {v->slice,           v->info,          v->index,    v->head,     v->mid,          v->tail,  v->diagonal,
-                          v->diagonal_16,     v->diagonal_tail, v->exponent, v->error_16, v->error_32,     v->order, v->position,
-                          v->patch_slice,     v->halo_start,    v->halo,     v->boundary, store->diagonal, store->x, store->y,
-                          store->block_level, store->counts};
+  void *host[] = {store->order, store->position,    store->start,      store->exponent, store->scaled_diagonal,
+                  store->slice, store->patch_slice, store->halo_start, store->halo,     store->boundary};
   for (size_t k = 0; k < sizeof host / sizeof *host; k++) ht_release(store->ctx, host[k]);
-  for (size_t k = 0; k < sizeof device / sizeof *device; k++) ht_cuda_release(store->cuda, (void *)(uintptr_t)device[k]);
+  ht_cuda_release(store->cuda, (void *)(uintptr_t)v->slice); /* and what lies behind it */
+  ht_cuda_release(store->cuda, v->info);
   ht_release(store->ctx, store);
 }

@@ -339,6 +339,7 @@ namespace {
 
 // Columns of a patch: its own rows, then its halo.
 struct patch_vector {
+  typedef double number;
   const double *at;
   const int32_t *halo;
   int64_t own;
@@ -360,7 +361,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
       patch_vector p = {x, a.halo + a.halo_start[patch], patch * a.patch_rows, (int)a.patch_rows};
       sum = multiply_slice<BY_GROUP>(a, s, lane, nullptr, block_level ? block_level[s.row / 64] : LEVEL_64, p, nullptr);
     } else {
-      sum = multiply_slice<BY_GROUP>(a, s, lane, block_level, LEVEL_64, global_vector{x}, nullptr);
+      sum = multiply_slice<BY_GROUP>(a, s, lane, block_level, LEVEL_64, global_vector<double>{x}, nullptr);
     }
     if ((lane & (1 << s.lanes_log2) - 1) == 0) y[row] = sum + diagonal_at(a, row, block_level ? block_level[row / 64] : LEVEL_64) * x[row];
   }

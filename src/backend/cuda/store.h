@@ -16,6 +16,7 @@ struct ht_store {
   /* what the host keeps, for new values */
   int32_t *order, *position; /* as in the view */
   int sorted;                /* the order is the natural one, so that columns ascend in it */
+  int64_t *start;            /* padded + 1: nonzeros before each row */
   int16_t *exponent;
   double *scaled_diagonal; /* padded */
   ht_slice_info *slice;

@@ -5,129 +5,138 @@
 #include <string.h>
 #include "backend/cuda/store.h"
 
-enum { SLICES_A_BLOCK = 8, COUNTS = 8, LONG_ROW = 256 };
-static const int64_t WHOLE = 1 << 23;    /* nonzeros that travel in one block */
-static const double LEAST_SAVING = 0.85; /* what exact groups must bring a product's values down to, to be told apart */
-static const double BLOCK_SHARE = 0.04;  /* of the matrix that a block holds, if it is larger */
+enum { SLICES_A_BLOCK = 8, COUNTS = 8, LONG_ROW = 256, ENTRY_BYTES = 12, PARALLEL_FROM = 20000 };
+static const int64_t BLOCK_BYTES = 64 << 20; /* of rows that travel in one block: what the device holds beside the store */
+static const double LEAST_SAVING = 0.85;     /* what exact groups must bring a product's values down to, to be told apart */
 
-/* Rows of some slices, packed in solver order: on the host, and their place on the device. */
+/* Rows of some slices in solver order, and their place on the device. */
 typedef struct packet {
-  int64_t first_slice, slices, rows, nnz, rows_most, nnz_most;
-  int64_t *start;
-  int32_t *columns;
-  double *values;
+  int64_t first_slice, slices, row, rows, nnz; /* row: the first */
   ht_rows_view view;
 } packet;
 
-static int64_t row_length(const ht_csr_view *a, int32_t row) { return row < 0 ? 0 : a->row_start[row + 1] - a->row_start[row]; }
-
-/* The slices from `first` on that fit a block of `limit` nonzeros, one at least. */
-static void choose_slices(const ht_store *store, const ht_csr_view *a, int64_t first, int64_t limit, packet *p) {
-  p->first_slice = first;
-  p->slices = p->rows = p->nnz = 0;
-  for (int64_t s = first; s < store->view.slices; s++) {
-    int64_t begin = store->slice[s].row, end = store->slice[s + 1].row, nnz = 0;
-    for (int64_t i = begin; i < end; i++) nnz += row_length(a, store->order[i]);
-    if (p->slices && p->nnz + nnz > limit) return;
-    p->slices++;
-    p->rows += end - begin;
-    p->nnz += nnz;
+/* The slices from `first` on that fit into a block, one at least. */
+static void choose_slices(const ht_store *store, int64_t first, packet *p) {
+  const ht_slice_info *slice = store->slice;
+  int64_t s = first, begin = slice[first].row, end = begin;
+  for (; s < store->view.slices; s++) {
+    int64_t next = slice[s + 1].row, bytes = ENTRY_BYTES * (store->start[next] - store->start[begin]) + 8 * (next - begin + 1);
+    if (s > first && bytes > BLOCK_BYTES) break;
+    end = next;
   }
+  p->first_slice = p->view.first_slice = first;
+  p->slices = p->view.slices = s - first;
+  p->row = begin;
+  p->rows = end - begin;
+  p->nnz = store->start[end] - store->start[begin];
 }
 
-static ht_status allocate_packet(ht_store *store, const ht_csr_view *a, int64_t limit, packet *p) {
-  *p = (packet){.rows_most = 0};
+/* *whole: all rows fit into one block. */
+static ht_status allocate_packet(ht_store *store, packet *p, int *whole) {
+  int64_t rows = 0, nnz = 0;
+  *p = (packet){.rows = 0};
   for (int64_t first = 0; first < store->view.slices; first += p->slices) {
-    choose_slices(store, a, first, limit, p);
-    if (p->rows > p->rows_most) p->rows_most = p->rows;
-    if (p->nnz > p->nnz_most) p->nnz_most = p->nnz;
+    choose_slices(store, first, p);
+    if (p->rows > rows) rows = p->rows;
+    if (p->nnz > nnz) nnz = p->nnz;
   }
-  HT_TRY(store->ctx, ht_allocate(store->ctx, p->rows_most + 1, sizeof *p->start, &p->start));
-  HT_TRY(store->ctx, ht_allocate(store->ctx, p->nnz_most, sizeof *p->columns, &p->columns));
-  HT_TRY(store->ctx, ht_allocate(store->ctx, p->nnz_most, sizeof *p->values, &p->values));
-  HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, (p->rows_most + 1) * 8, &p->view.start));
-  HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, p->nnz_most * 4, &p->view.columns));
-  HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, p->nnz_most * 8, &p->view.values));
+  *whole = p->slices == store->view.slices;
+  const ht_cuda_part parts[] = {{(rows + 1) * 8, &p->view.start}, {nnz * 4, &p->view.columns}, {nnz * 8, &p->view.values}};
+  HT_TRY(store->ctx, ht_cuda_allocate_parts(store->cuda, 3, parts));
   return HT_OK;
 }
 
-static void release_packet(ht_store *store, packet *p) {
-  ht_release(store->ctx, p->start);
-  ht_release(store->ctx, p->columns);
-  ht_release(store->ctx, p->values);
-  ht_cuda_release(store->cuda, (void *)(uintptr_t)p->view.start);
-  ht_cuda_release(store->cuda, (void *)(uintptr_t)p->view.columns);
-  ht_cuda_release(store->cuda, (void *)(uintptr_t)p->view.values);
-}
+static void release_packet(ht_store *store, packet *p) { ht_cuda_release(store->cuda, (void *)(uintptr_t)p->view.start); }
 
 /* ---- rows in solver order ---- */
 
-typedef struct entry {
-  int32_t position, column;
-  double value;
-} entry;
+/* A row's entries by their columns' place in solver order: neighbours in a group then read neighbours in x. Keys are (place, number), and
+ * come nearly sorted. */
+static void sort_row(const uint64_t *sorted, const int32_t *from_columns, const double *from_values, int64_t count, int32_t *columns,
+                     double *values) {
+  for (int64_t k = 0; k < count; k++) columns[k] = from_columns[sorted[k] & UINT32_MAX];
+  for (int64_t k = 0; values && k < count; k++) values[k] = from_values[sorted[k] & UINT32_MAX];
+}
 
-static int by_position(const void *a, const void *b) {
-  int32_t x = ((const entry *)a)->position, y = ((const entry *)b)->position;
+static int by_key(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
   return (x > y) - (x < y);
 }
 
-/* A row's entries by their columns' place in solver order: neighbours in a group then read neighbours in x. Rows come nearly sorted. */
-static void sort_row(const ht_store *store, int32_t *columns, double *values, int64_t count) {
-  const int32_t *position = store->position;
+static void sort_keys(uint64_t *keys, int64_t count) {
   for (int64_t k = 1; k < count; k++) {
-    int32_t column = columns[k];
-    double value = values[k];
+    uint64_t key = keys[k];
     int64_t to = k;
-    for (; to > 0 && position[columns[to - 1]] > position[column]; to--) {
-      columns[to] = columns[to - 1];
-      values[to] = values[to - 1];
-    }
-    columns[to] = column;
-    values[to] = value;
+    for (; to > 0 && keys[to - 1] > key; to--) keys[to] = keys[to - 1];
+    keys[to] = key;
   }
 }
 
-static int sort_long_row(const ht_store *store, int32_t *columns, double *values, int64_t count) {
-  entry *entries;
-  if (ht_allocate(store->ctx, count, sizeof *entries, &entries) != HT_OK) return 0;
-  for (int64_t k = 0; k < count; k++) entries[k] = (entry){store->position[columns[k]], columns[k], values[k]};
-  qsort(entries, (size_t)count, sizeof *entries, by_position);
-  for (int64_t k = 0; k < count; k++) {
-    columns[k] = entries[k].column;
-    values[k] = entries[k].value;
-  }
-  ht_release(store->ctx, entries);
+/* One row, packed; `values` NULL: without them. 0: no memory for a long one's keys. */
+static int pack_row(const ht_store *store, const ht_csr_view *a, int32_t row, int32_t *columns, double *values) {
+  const int32_t *position = store->position, *from = a->columns + a->row_start[row];
+  const double *from_values = a->values + a->row_start[row];
+  int64_t count = a->row_start[row + 1] - a->row_start[row];
+  uint64_t few[LONG_ROW], *keys = few;
+  if (count > LONG_ROW && ht_allocate(store->ctx, count, sizeof *keys, &keys) != HT_OK) return 0;
+  for (int64_t k = 0; k < count; k++) keys[k] = (uint64_t)(uint32_t)position[from[k]] << 32 | (uint64_t)k;
+  if (count > LONG_ROW)
+    qsort(keys, (size_t)count, sizeof *keys, by_key);
+  else
+    sort_keys(keys, count);
+  sort_row(keys, from, from_values, count, columns, values);
+  if (keys != few) ht_release(store->ctx, keys);
   return 1;
 }
 
-/* The rows of the chosen slices into the packet, and to the device. */
-static ht_status send(ht_store *store, const ht_csr_view *a, int with_values, packet *p) {
-  const int32_t *order = store->order + store->slice[p->first_slice].row;
-  int threads = store->ctx->threads;
-  p->start[0] = 0;
-  for (int64_t i = 0; i < p->rows; i++) p->start[i + 1] = p->start[i] + row_length(a, order[i]);
-  int failed = 0;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(| : failed) if (p->nnz > 20000)
-  for (int64_t i = 0; i < p->rows; i++) {
-    if (order[i] < 0) continue;
-    int64_t from = a->row_start[order[i]], count = row_length(a, order[i]);
-    int32_t *columns = p->columns + p->start[i];
-    double *values = p->values + p->start[i];
-    memcpy(columns, a->columns + from, (size_t)count * sizeof *columns);
-    memcpy(values, a->values + from, (size_t)count * sizeof *values);
-    if (store->sorted) continue;
-    if (count > LONG_ROW)
-      failed |= !sort_long_row(store, columns, values, count);
-    else
-      sort_row(store, columns, values, count);
+/* Rows from `begin` to `end` into the buffer: values, then columns. */
+static ht_status pack_rows(ht_store *store, const ht_csr_view *a, int64_t begin, int64_t end, int32_t *columns, double *values) {
+  int64_t first = store->start[begin], count = store->start[end] - first;
+  int threads = store->ctx->threads, failed = 0;
+  if (store->sorted) { /* as they lie */
+    ht_cuda_copy_on_host(store->cuda, count * 4, a->columns + first, columns);
+    if (values) ht_cuda_copy_on_host(store->cuda, count * 8, a->values + first, values);
+    return HT_OK;
   }
-  if (failed) return store->ctx->status;
-  p->view.first_slice = p->first_slice;
-  p->view.slices = p->slices;
-  HT_TRY(store->ctx, ht_cuda_copy_async(store->cuda, (p->rows + 1) * 8, p->start, (void *)(uintptr_t)p->view.start));
-  HT_TRY(store->ctx, ht_cuda_copy_async(store->cuda, p->nnz * 4, p->columns, (void *)(uintptr_t)p->view.columns));
-  if (with_values) HT_TRY(store->ctx, ht_cuda_copy_async(store->cuda, p->nnz * 8, p->values, (void *)(uintptr_t)p->view.values));
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(| : failed) if (count > PARALLEL_FROM)
+  for (int64_t i = begin; i < end; i++) {
+    int64_t at = store->start[i] - first;
+    if (store->order[i] >= 0) failed |= !pack_row(store, a, store->order[i], columns + at, values ? values + at : NULL);
+  }
+  return failed ? HT_NO_MEMORY : HT_OK;
+}
+
+/* The rows from `begin` on that fit into a staging buffer, one at least. */
+static int64_t rows_of_a_buffer(const ht_store *store, int64_t begin, int64_t end) {
+  int64_t low = begin + 1, high = end, limit = store->start[begin] + HT_STAGING_BYTES / ENTRY_BYTES;
+  while (low < high) {
+    int64_t middle = low + (high - low + 1) / 2;
+    if (store->start[middle] <= limit)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+/* The rows of the chosen slices to the device; a buffer is packed while the one before it travels. */
+static ht_status send(ht_store *store, const ht_csr_view *a, int with_values, packet *p) {
+  int32_t *to_columns = (int32_t *)(uintptr_t)p->view.columns;
+  double *to_values = (double *)(uintptr_t)p->view.values;
+  int64_t last = p->row + p->rows;
+  HT_TRY(store->ctx, ht_cuda_send(store->cuda, (p->rows + 1) * 8, store->start + p->row, (void *)(uintptr_t)p->view.start));
+  for (int64_t begin = p->row, end; begin < last; begin = end) {
+    char *staged;
+    end = rows_of_a_buffer(store, begin, last);
+    int64_t count = store->start[end] - store->start[begin], at = store->start[begin] - store->start[p->row];
+    HT_TRY(store->ctx, ht_cuda_stage(store->cuda, count * ENTRY_BYTES, &staged));
+    double *values = with_values ? (double *)staged : NULL;
+    int32_t *columns = (int32_t *)(staged + (with_values ? 8 * count : 0));
+    HT_TRY(store->ctx, pack_rows(store, a, begin, end, columns, values));
+    HT_TRY(store->ctx, ht_cuda_copy_async(store->cuda, count * 4, columns, to_columns + at));
+    if (with_values) HT_TRY(store->ctx, ht_cuda_copy_async(store->cuda, count * 8, values, to_values + at));
+    HT_TRY(store->ctx, ht_cuda_staged(store->cuda));
+  }
   return HT_OK;
 }
 
@@ -147,41 +156,40 @@ static int exponent_of(double diagonal) {
 
 static ht_status scale(ht_store *store, const ht_csr_view *a) {
   const ht_store_view *v = &store->view;
-  int threads = store->ctx->threads;
-#pragma omp parallel for schedule(static) num_threads(threads) if (v->padded > 20000)
+  int threads = store->ctx->threads, most = -1000;
+  int64_t bad = v->padded;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(max : most) reduction(min : bad) if (v->padded > PARALLEL_FROM)
   for (int64_t i = 0; i < v->padded; i++) {
     double d = store->order[i] < 0 ? 0 : ht_csr_diagonal(a, store->order[i]);
     int e = exponent_of(d);
     store->exponent[i] = (int16_t)e;
     store->scaled_diagonal[i] = ldexp(d, -2 * e);
+    if (store->order[i] >= 0 && e > most) most = e;
+    if (abs(e) > 510 && i < bad) bad = i;
   }
-  store->exponent_most = -1000;
-  for (int64_t i = 0; i < v->padded; i++)
-    if (store->order[i] >= 0 && store->exponent[i] > store->exponent_most) store->exponent_most = store->exponent[i];
-  for (int64_t i = 0; i < v->padded; i++) /* kernels square scales in FP64 */
-    HT_CHECK(store->ctx, abs(store->exponent[i]) <= 510, HT_UNSUPPORTED,
-             "the diagonal entry of row %lld, counted from 1, is beyond what the cuda backend can scale; use --format csr or --backend cpu",
-             (long long)store->order[i] + 1);
-  HT_TRY(store->ctx, ht_cuda_copy_async(store->cuda, v->padded * 2, store->exponent, (void *)(uintptr_t)v->exponent));
-  return ht_cuda_copy(store->cuda, v->padded * 8, store->scaled_diagonal, store->diagonal);
+  store->exponent_most = most;
+  HT_CHECK(store->ctx, bad == v->padded, HT_UNSUPPORTED, /* kernels square scales in FP64 */
+           "the diagonal entry of row %lld, counted from 1, is beyond what the cuda backend can scale; use --format csr or --backend cpu",
+           (long long)store->order[bad] + 1);
+  HT_TRY(store->ctx, ht_cuda_send(store->cuda, v->padded * 2, store->exponent, (void *)(uintptr_t)v->exponent));
+  return ht_cuda_send(store->cuda, v->padded * 8, store->scaled_diagonal, store->diagonal);
 }
 
 /* ---- passes over the matrix ---- */
 
-static ht_status count_groups(ht_store *store, const ht_csr_view *a, packet *p, int64_t limit, int whole) {
+static ht_status count_groups(ht_store *store, const ht_csr_view *a, packet *p, int whole) {
   ht_store_view *v = &store->view;
   uint32_t *counts = NULL, *on_device = NULL;
   ht_status status;
   HT_TRY_GOTO(store->ctx, status, ht_allocate(store->ctx, v->slices, sizeof *counts, &counts), done);
   HT_TRY_GOTO(store->ctx, status, ht_cuda_allocate(store->cuda, v->slices * (int64_t)sizeof *counts, &on_device), done);
   for (int64_t first = 0; first < v->slices; first += p->slices) {
-    choose_slices(store, a, first, limit, p);
+    choose_slices(store, first, p);
     HT_TRY_GOTO(store->ctx, status, send(store, a, whole, p), done);
     ht_rows_view rows = p->view;
     if (!whole) rows.values = NULL;
     HT_TRY_GOTO(store->ctx, status, ht_cuda_launch(store->cuda, HT_KERNEL_store_count, warp_a_slice(p), HT_ARGS(v, &rows, &on_device)),
                 done);
-    HT_TRY_GOTO(store->ctx, status, ht_cuda_synchronize(store->cuda), done); /* the packet is filled again */
   }
   HT_TRY_GOTO(store->ctx, status, ht_cuda_copy(store->cuda, v->slices * (int64_t)sizeof *counts, on_device, counts), done);
   v->units = 0;
@@ -204,30 +212,30 @@ done:
 static ht_status allocate_groups(ht_store *store) {
   ht_store_view *v = &store->view;
   int64_t lanes = v->units * HT_WARP;
-  HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, v->units * (int64_t)sizeof *v->info, &v->info));
-  HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, lanes * 4, &v->index));
-  HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, lanes * 4, &v->head));
-  HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, lanes * 4, &v->mid));
-  HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, lanes * 8, &v->tail));
+  const ht_cuda_part parts[] = {{v->units * (int64_t)sizeof *v->info, &v->info},
+                                {lanes * 4, &v->index},
+                                {lanes * 4, &v->head},
+                                {lanes * 4, &v->mid},
+                                {lanes * 8, &v->tail}};
+  HT_TRY(store->ctx, ht_cuda_allocate_parts(store->cuda, 5, parts));
   return HT_OK;
 }
 
-static ht_status fill(ht_store *store, const ht_csr_view *a, packet *p, int64_t limit, int sent) {
+static ht_status fill(ht_store *store, const ht_csr_view *a, packet *p, int sent) {
   ht_store_view *v = &store->view;
   ht_slice_info *slices = (ht_slice_info *)(uintptr_t)v->slice;
   unsigned long long *wrong = store->counts + COUNTS - 1;
   HT_TRY(store->ctx, ht_cuda_fill(store->cuda, COUNTS * 8, 0, store->counts));
   HT_TRY(store->ctx, ht_cuda_fill(store->cuda, v->blocks * 4, 0, v->error_16));
   HT_TRY(store->ctx, ht_cuda_fill(store->cuda, v->blocks * 4, 0, v->error_32));
-  HT_TRY(store->ctx, ht_cuda_copy(store->cuda, (v->slices + 1) * (int64_t)sizeof *slices, store->slice, slices));
+  HT_TRY(store->ctx, ht_cuda_send(store->cuda, (v->slices + 1) * (int64_t)sizeof *slices, store->slice, slices));
   for (int64_t first = 0; first < v->slices; first += p->slices) {
-    choose_slices(store, a, first, limit, p);
+    choose_slices(store, first, p);
     if (!sent) HT_TRY(store->ctx, send(store, a, 1, p));
     ht_launch launch = warp_a_slice(p);
     HT_TRY(store->ctx, ht_cuda_launch(store->cuda, HT_KERNEL_store_fill, launch,
                                       HT_ARGS(v, &p->view, &store->diagonal, &store->exactness_flags, &slices, &store->counts)));
     HT_TRY(store->ctx, ht_cuda_launch(store->cuda, HT_KERNEL_store_verify, launch, HT_ARGS(v, &p->view, &store->diagonal, &wrong)));
-    HT_TRY(store->ctx, ht_cuda_synchronize(store->cuda));
   }
   return HT_OK;
 }
@@ -278,13 +286,15 @@ static ht_status tell(ht_store *store, const ht_csr_view *a) {
 
 ht_status ht_cuda_store_build(ht_store *store, const ht_csr_view *a, int first) {
   packet p;
-  int whole = a->nnz <= WHOLE;
-  int64_t limit = whole ? a->nnz : (int64_t)(BLOCK_SHARE * (double)a->nnz) > WHOLE ? (int64_t)(BLOCK_SHARE * (double)a->nnz) : WHOLE;
+  int whole;
   HT_TRY(store->ctx, scale(store, a));
-  ht_status status = allocate_packet(store, a, limit, &p);
-  if (status == HT_OK && first) status = count_groups(store, a, &p, limit, whole);
-  if (status == HT_OK && first) status = allocate_groups(store);
-  if (status == HT_OK) status = fill(store, a, &p, limit, first && whole);
+  HT_TRY(store->ctx, allocate_packet(store, &p, &whole));
+  ht_status status = HT_OK;
+  if (first) {
+    status = count_groups(store, a, &p, whole);
+    if (status == HT_OK) status = allocate_groups(store);
+  }
+  if (status == HT_OK) status = fill(store, a, &p, first && whole);
   release_packet(store, &p);
   HT_TRY(store->ctx, status);
   return tell(store, a);

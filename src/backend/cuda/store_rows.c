@@ -1,5 +1,5 @@
 /* How the rows are put in order, slices and patches: on the host, from the pattern. SPDX-License-Identifier: BSD-3-Clause */
-#include <stdlib.h>
+#include <omp.h>
 #include <string.h>
 #include "backend/cuda/store.h"
 
@@ -7,7 +7,9 @@ enum {
   THREADS_MOST = 640, /* of a block of the persistent engine with one row a thread */
   WINDOW = 1024,      /* rows that are sorted together where there are no patches */
   LANE_GROUPS = 32,
-  SORTED_LENGTHS = 4096
+  SORTED_LENGTHS = 4096,
+  PARALLEL_FROM = 20000, /* rows */
+  SUMMED = 4096          /* rows that are added up together */
 };
 static const double WASTE = 1.1; /* padding that is worth sorting for */
 
@@ -44,32 +46,57 @@ static void sort_by_length(const ht_csr_view *a, int32_t *order, int32_t *scratc
 
 /* Rows of like length into the same slice, where the padding would else be large. */
 static ht_status sort_windows(ht_store *store, const ht_csr_view *a) {
-  int64_t window = store->plan.patch_rows ? store->plan.patch_rows : WINDOW, padded = store->view.padded;
-  int32_t *scratch, *start;
-  HT_TRY(store->ctx, ht_allocate(store->ctx, window + SORTED_LENGTHS + 2, sizeof *scratch, &scratch));
-  start = scratch + window;
+  int64_t window = store->plan.patch_rows ? store->plan.patch_rows : WINDOW, padded = store->view.padded,
+          room = window + SORTED_LENGTHS + 2;
+  int threads = padded > PARALLEL_FROM ? store->ctx->threads : 1;
+  int32_t *memory;
+  HT_TRY(store->ctx, ht_allocate(store->ctx, room * threads, sizeof *memory, &memory));
+#pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t begin = 0; begin < padded; begin += window) {
+    int32_t *scratch = memory + room * omp_get_thread_num();
     int64_t count = padded - begin < window ? padded - begin : window, entries = 0;
     for (int64_t i = begin; i < begin + count; i++) entries += length_of(a, store->order[i]);
     if ((double)padded_length(a, store->order + begin, count) > WASTE * (double)entries)
-      sort_by_length(a, store->order + begin, scratch, start, count);
+      sort_by_length(a, store->order + begin, scratch, scratch + window, count);
   }
-  ht_release(store->ctx, scratch);
+  ht_release(store->ctx, memory);
+  return HT_OK;
+}
+
+/* start[i]: nonzeros of the rows before row i. */
+static ht_status make_start(ht_store *store, const ht_csr_view *a) {
+  int64_t padded = store->view.padded, *start;
+  int threads = store->ctx->threads;
+  HT_TRY(store->ctx, ht_allocate(store->ctx, padded + 1, sizeof *store->start, &store->start));
+  start = store->start;
+#pragma omp parallel for schedule(static) num_threads(threads) if (padded > PARALLEL_FROM)
+  for (int64_t begin = 0; begin < padded; begin += SUMMED) { /* each from zero on */
+    int64_t sum = 0, end = begin + SUMMED < padded ? begin + SUMMED : padded;
+    for (int64_t i = begin; i < end; i++) start[i + 1] = sum += length_of(a, store->order[i]);
+  }
+  start[0] = 0;
+  for (int64_t end = SUMMED; end < padded; end += SUMMED) start[end + SUMMED < padded ? end + SUMMED : padded] += start[end];
+#pragma omp parallel for schedule(static) num_threads(threads) if (padded > PARALLEL_FROM)
+  for (int64_t begin = SUMMED; begin < padded; begin += SUMMED) /* what stands before; the last of each has it */
+    for (int64_t i = begin + 1; i < padded && i < begin + SUMMED; i++) start[i] += start[begin];
   return HT_OK;
 }
 
 static ht_status make_order(ht_store *store, const ht_csr_view *a, const int32_t *order) {
   ht_store_view *v = &store->view;
+  int threads = store->ctx->threads, sorted = 1;
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *store->order, &store->order));
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->n, sizeof *store->position, &store->position));
+#pragma omp parallel for schedule(static) num_threads(threads) if (v->padded > PARALLEL_FROM)
   for (int64_t i = 0; i < v->padded; i++) store->order[i] = i >= v->n ? -1 : order ? order[i] : (int32_t)i;
   HT_TRY(store->ctx, sort_windows(store, a));
-  store->sorted = 1;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(& : sorted) if (v->padded > PARALLEL_FROM)
   for (int64_t i = 0; i < v->padded; i++) {
     if (store->order[i] >= 0) store->position[store->order[i]] = (int32_t)i;
-    store->sorted &= store->order[i] == i || store->order[i] < 0;
+    sorted &= store->order[i] == i || store->order[i] < 0;
   }
-  return HT_OK;
+  store->sorted = sorted;
+  return make_start(store, a);
 }
 
 /* ---- slices ---- */
@@ -86,79 +113,98 @@ static int least_lanes_log2(const ht_store *store, const ht_csr_view *a) {
 }
 
 /* The slice that begins at row i: more lanes a row where the rows are long, and rows that do not cross an alignment of their number. */
-static int slice_lanes_log2(const ht_store *store, const ht_csr_view *a, int64_t i, int least) {
+static int slice_lanes_log2(const ht_store *store, int64_t i, int least) {
   for (int lanes_log2 = least;; lanes_log2++) {
     int64_t rows = HT_WARP >> lanes_log2, longest = 0;
     if (lanes_log2 == HT_LANES_LOG2_MOST) return lanes_log2;
     if (i % rows) continue;
     for (int64_t k = i; k < i + rows; k++)
-      if (length_of(a, store->order[k]) > longest) longest = length_of(a, store->order[k]);
+      if (store->start[k + 1] - store->start[k] > longest) longest = store->start[k + 1] - store->start[k];
     if (longest <= (int64_t)(2 * LANE_GROUPS) << lanes_log2) return lanes_log2;
   }
 }
 
-static ht_status make_slices(ht_store *store, const ht_csr_view *a) {
-  ht_store_view *v = &store->view;
-  int least = least_lanes_log2(store, a);
+/* The slices of 32 rows, which none of theirs leaves; `slice` NULL: only their number. */
+static int64_t cut_warp(const ht_store *store, int64_t begin, int least, ht_slice_info *slice) {
   int64_t count = 0;
-  for (int64_t i = 0; i < v->padded; i += HT_WARP >> slice_lanes_log2(store, a, i, least)) count++;
-  HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, count + 1, sizeof *store->slice, &store->slice));
-  v->slices = 0;
-  for (int64_t i = 0; i < v->padded;) {
-    int lanes_log2 = slice_lanes_log2(store, a, i, least);
-    store->slice[v->slices++] = (ht_slice_info){.row = (int32_t)i, .lanes_log2 = (uint8_t)lanes_log2};
+  for (int64_t i = begin; i < begin + HT_WARP; count++) {
+    int lanes_log2 = slice_lanes_log2(store, i, least);
+    if (slice) slice[count] = (ht_slice_info){.row = (int32_t)i, .lanes_log2 = (uint8_t)lanes_log2};
     i += HT_WARP >> lanes_log2;
   }
-  store->slice[v->slices].row = (int32_t)v->padded;
+  return count;
+}
+
+static ht_status make_slices(ht_store *store, const ht_csr_view *a) {
+  ht_store_view *v = &store->view;
+  int least = least_lanes_log2(store, a), threads = store->ctx->threads;
+  int64_t warps = v->padded / HT_WARP, *first;
+  HT_TRY(store->ctx, ht_allocate(store->ctx, warps + 1, sizeof *first, &first));
+#pragma omp parallel for schedule(static) num_threads(threads) if (v->padded > PARALLEL_FROM)
+  for (int64_t w = 0; w < warps; w++) first[w + 1] = cut_warp(store, w * HT_WARP, least, NULL);
+  first[0] = 0;
+  for (int64_t w = 0; w < warps; w++) first[w + 1] += first[w];
+  v->slices = first[warps];
+  ht_status status = ht_allocate(store->ctx, v->slices + 1, sizeof *store->slice, &store->slice);
+#pragma omp parallel for schedule(static) num_threads(threads) if (v->padded > PARALLEL_FROM)
+  for (int64_t w = 0; w < warps; w++)
+    if (status == HT_OK) cut_warp(store, w * HT_WARP, least, store->slice + first[w]);
+  if (status == HT_OK) store->slice[v->slices] = (ht_slice_info){.row = (int32_t)v->padded};
+  ht_release(store->ctx, first);
+  HT_TRY(store->ctx, status);
   return HT_OK;
 }
 
 /* ---- patches ---- */
 
-static int by_number(const void *a, const void *b) {
-  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-  return (x > y) - (x < y);
-}
+enum { WORD = 64 };
 
-/* Rows of other patches that the patch's rows touch, ascending; `halo` NULL: only their number. mark: padded entries, one patch's number.
- */
-static int64_t find_halo(const ht_store *store, const ht_csr_view *a, int64_t patch, int32_t *mark, int32_t *halo) {
-  int64_t begin = patch * store->plan.patch_rows, end = begin + store->plan.patch_rows, count = 0;
+/* Rows of other patches that the patch's rows touch, a bit each. */
+static int64_t mark_halo(const ht_store *store, const ht_csr_view *a, int64_t patch, uint64_t *mark) {
+  const ht_store_view *v = &store->view;
+  int64_t begin = patch * v->patch_rows, end = begin + v->patch_rows, count = 0;
+  memset(mark, 0, (size_t)(v->padded / WORD) * sizeof *mark);
   for (int64_t i = begin; i < end; i++) {
     int32_t row = store->order[i];
     for (int64_t k = row < 0 ? 0 : a->row_start[row]; row >= 0 && k < a->row_start[row + 1]; k++) {
       int32_t c = store->position[a->columns[k]];
-      if ((c >= begin && c < end) || mark[c] == (int32_t)patch) continue;
-      mark[c] = (int32_t)patch;
-      if (halo) halo[count] = c;
-      count++;
+      if (c < begin || c >= end) mark[c / WORD] |= (uint64_t)1 << c % WORD;
     }
   }
-  if (halo) qsort(halo, (size_t)count, sizeof *halo, by_number);
+  for (int64_t w = 0; w < v->padded / WORD; w++) count += __builtin_popcountll(mark[w]);
   return count;
+}
+
+/* Their numbers, ascending. */
+static void list_halo(const ht_store *store, const uint64_t *mark, int32_t *halo) {
+  for (int64_t w = 0; w < store->view.padded / WORD; w++)
+    for (uint64_t bits = mark[w]; bits; bits &= bits - 1) *halo++ = (int32_t)(w * WORD + __builtin_ctzll(bits));
 }
 
 static ht_status make_halos(ht_store *store, const ht_csr_view *a) {
   ht_store_view *v = &store->view;
-  int32_t *mark;
+  int64_t words = v->padded / WORD, total = 0;
+  int threads = store->ctx->threads;
+  uint64_t *marks;
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->patches + 1, sizeof *store->halo_start, &store->halo_start));
   HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, v->padded, 1, &store->boundary));
-  HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *mark, &mark));
-  int64_t total = 0;
-  memset(mark, 255, (size_t)v->padded * sizeof *mark);
+  HT_TRY(store->ctx, ht_allocate(store->ctx, v->patches * words, sizeof *marks, &marks));
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (v->padded > PARALLEL_FROM)
+  for (int64_t p = 0; p < v->patches; p++) store->halo_start[p + 1] = (int32_t)mark_halo(store, a, p, marks + p * words);
+  store->halo_start[0] = 0;
   for (int64_t p = 0; p < v->patches; p++) {
-    int64_t count = find_halo(store, a, p, mark, NULL);
-    store->halo_start[p] = (int32_t)total;
-    total += count;
+    int64_t count = store->halo_start[p + 1];
     if (count > store->halo_most) store->halo_most = count;
+    store->halo_start[p + 1] = (int32_t)(total += count); /* a patch's nonzeros at most, and all of them are fewer than 2^31 */
   }
-  store->halo_start[v->patches] = (int32_t)total;
   ht_status status = ht_allocate(store->ctx, total, sizeof *store->halo, &store->halo);
-  memset(mark, 255, (size_t)v->padded * sizeof *mark);
-  for (int64_t p = 0; status == HT_OK && p < v->patches; p++) find_halo(store, a, p, mark, store->halo + store->halo_start[p]);
+#pragma omp parallel for schedule(static) num_threads(threads) if (v->padded > PARALLEL_FROM)
+  for (int64_t p = 0; p < v->patches; p++)
+    if (status == HT_OK) list_halo(store, marks + p * words, store->halo + store->halo_start[p]);
   for (int64_t h = 0; status == HT_OK && h < total; h++) store->boundary[store->halo[h]] = 1;
-  ht_release(store->ctx, mark);
-  return status;
+  ht_release(store->ctx, marks);
+  HT_TRY(store->ctx, status);
+  return HT_OK;
 }
 
 static ht_status make_patches(ht_store *store, const ht_csr_view *a) {
@@ -175,10 +221,12 @@ static ht_status make_patches(ht_store *store, const ht_csr_view *a) {
 }
 
 static void forget(ht_store *store) {
-  void *memory[] = {store->order, store->position, store->slice, store->patch_slice, store->halo_start, store->halo, store->boundary};
+  void *memory[] = {store->order,       store->position,   store->start, store->slice,
+                    store->patch_slice, store->halo_start, store->halo,  store->boundary};
   for (size_t k = 0; k < sizeof memory / sizeof *memory; k++) ht_release(store->ctx, memory[k]);
   store->order = store->position = store->patch_slice = store->halo_start = store->halo = NULL;
   store->slice = NULL;
+  store->start = NULL;
   store->boundary = NULL;
   store->halo_most = store->patch_slices_most = 0;
 }

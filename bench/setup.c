@@ -1,0 +1,143 @@
+/* Set-up time of the solver, by matrix: the first prepare in a process (which takes the device, too), later ones on a fresh solver, and one
+ * after new values on the same pattern. The engines are chosen by size, as always. With --solve 1 the first solve on each fresh solver,
+ * too: of b = A times ones, from host memory.
+ *
+ *   setup [--backend NAME] [--threads N] [--repeats N] [--clock wall|cpu] [--solve 0|1] RECIPE...      RECIPE: 'stencil3d size=64
+ * points=27'
+ *
+ * With tests/driver's libcuda in LD_LIBRARY_PATH and HT_FAKE_CUDA=timed it tells what the host's part of it costs on any machine: there
+ * copies are the host's and kernels do nothing. Medians. SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "halftone/halftone.h"
+
+enum { MOST_REPEATS = 100, MOST_PARAMETERS = 20 };
+
+static ht_context *ctx;
+
+static clockid_t the_clock = CLOCK_MONOTONIC;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(the_clock, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void require(ht_status status) {
+  if (status == HT_OK) return;
+  fprintf(stderr, "%s\n", ht_context_error(ctx));
+  exit(3);
+}
+
+static ht_matrix *generate(const char *line) {
+  char text[256];
+  const char *names[MOST_PARAMETERS], *values[MOST_PARAMETERS];
+  int count = 0;
+  ht_matrix *matrix;
+  snprintf(text, sizeof text, "%s", line);
+  for (char *word = strchr(text, ' '), *equals; word && count < MOST_PARAMETERS; word = strchr(equals + 1, ' '), count++) {
+    *word++ = 0;
+    names[count] = word;
+    equals = strchr(word, '=');
+    if (!equals) {
+      fprintf(stderr, "a parameter is NAME=VALUE, and '%s' is not\n", word);
+      exit(2);
+    }
+    *equals = 0;
+    values[count] = equals + 1;
+  }
+  require(ht_generate(ctx, text, count, names, values, &matrix));
+  return matrix;
+}
+
+static ht_solver *make_solver(const char *backend, const ht_matrix *matrix) {
+  ht_options *options;
+  ht_solver *solver;
+  require(ht_options_create(ctx, &options));
+  require(ht_options_set(options, "backend", backend));
+  require(ht_solver_create(ctx, options, &solver));
+  require(ht_solver_set_matrix(solver, matrix));
+  ht_options_destroy(options);
+  return solver;
+}
+
+static double prepare(ht_solver *solver) {
+  double start = now();
+  require(ht_solver_prepare(solver));
+  return now() - start;
+}
+
+static double solve(ht_solver *solver, const ht_matrix *matrix) {
+  int64_t n = ht_matrix_rows(matrix);
+  double *x = calloc((size_t)n, sizeof *x), *b = calloc((size_t)n, sizeof *b);
+  if (!x || !b) exit(3);
+  require(ht_vector_read(ctx, "A*ones", matrix, n, b));
+  double start = now();
+  require(ht_solver_solve(solver, 1, b, x, NULL));
+  double time = now() - start;
+  free(x);
+  free(b);
+  return time;
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double *times, int count) {
+  qsort(times, (size_t)count, sizeof *times, ascending);
+  return times[count / 2];
+}
+
+static void measure(const char *backend, const char *recipe, int repeats, int solving) {
+  double fresh[MOST_REPEATS], update[MOST_REPEATS], solved[MOST_REPEATS] = {0}, first = 0;
+  const double *values;
+  ht_matrix *matrix = generate(recipe);
+  for (int k = 0; k < repeats; k++) {
+    ht_solver *solver = make_solver(backend, matrix);
+    fresh[k] = prepare(solver);
+    if (k == 0) first = fresh[k];
+    if (solving) solved[k] = solve(solver, matrix);
+    ht_matrix_csr(matrix, NULL, NULL, &values);
+    require(ht_matrix_set_values(matrix, values));
+    update[k] = prepare(solver);
+    ht_solver_destroy(solver);
+  }
+  printf("%-50s %10lld %12lld %10.3f %10.3f %10.3f %10.3f\n", recipe, (long long)ht_matrix_rows(matrix),
+         (long long)ht_matrix_nonzeros(matrix), 1e3 * first, 1e3 * median(fresh, repeats), 1e3 * median(update, repeats),
+         1e3 * median(solved, repeats));
+  fflush(stdout);
+  ht_matrix_destroy(matrix);
+}
+
+int main(int argc, char **argv) {
+  const char *backend = "cuda";
+  int threads = 0, repeats = 5, solving = 0, k = 1;
+  for (; k + 1 < argc && !strncmp(argv[k], "--", 2); k += 2) {
+    if (!strcmp(argv[k], "--backend"))
+      backend = argv[k + 1];
+    else if (!strcmp(argv[k], "--threads"))
+      threads = atoi(argv[k + 1]);
+    else if (!strcmp(argv[k], "--repeats"))
+      repeats = atoi(argv[k + 1]);
+    else if (!strcmp(argv[k], "--clock")) /* cpu: of all threads together; for busy machines, with --threads 1 */
+      the_clock = strcmp(argv[k + 1], "cpu") ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID;
+    else if (!strcmp(argv[k], "--solve"))
+      solving = atoi(argv[k + 1]);
+    else
+      break;
+  }
+  if (k >= argc || repeats < 1 || repeats > MOST_REPEATS) {
+    fprintf(stderr, "usage: setup [--backend NAME] [--threads N] [--repeats N] [--clock wall|cpu] [--solve 0|1] RECIPE...\n");
+    return 2;
+  }
+  if (ht_context_create(&ctx) != HT_OK) return 3;
+  require(ht_context_set_threads(ctx, threads));
+  printf("%-50s %10s %12s %10s %10s %10s %10s\n", "milliseconds", "n", "nnz", "first", "fresh", "new values", "solve");
+  for (; k < argc; k++) measure(backend, argv[k], repeats, solving);
+  ht_context_destroy(ctx);
+  return 0;
+}

@@ -1,0 +1,185 @@
+/* What the CUDA backend's host side gives to the kernels that build its store, on a driver that is none: rows in solver order, sorted
+ * columns and values, slices, halos. The launches are looked into as they happen. SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <dlfcn.h>
+#include "backend/cuda/store.h"
+#include "data/matrix.h"
+#include "data/patches.h"
+#include "support/generated.h"
+#include "support/patterns.h"
+
+static struct {
+  const ht_matrix *matrix;
+  int counted, filled; /* slices looked at */
+} seen;
+
+static int64_t length_of(const ht_matrix *a, int32_t row) { return row < 0 ? 0 : a->row_start[row + 1] - a->row_start[row]; }
+
+static double value_at(const ht_matrix *a, int32_t row, int32_t column) {
+  const ht_csr_view view = ht_matrix_view(a);
+  for (int64_t k = view.row_start[row]; k < view.row_start[row + 1]; k++)
+    if (view.columns[k] == column) return view.values[k];
+  fail_msg("row %d has no column %d", row, column);
+  return 0;
+}
+
+/* Columns ascend by their place, which makes them distinct; with their number and values that leaves only the row itself. */
+static void check_row(const ht_store_view *v, const ht_rows_view *rows, int64_t place, int64_t local) {
+  int64_t begin = rows->start[local] - rows->start[0], end = rows->start[local + 1] - rows->start[0];
+  int32_t row = v->order[place];
+  assert_int_equal(end - begin, length_of(seen.matrix, row));
+  for (int64_t k = begin; k < end; k++) {
+    double value = value_at(seen.matrix, row, rows->columns[k]);
+    if (rows->values) assert_true(value == rows->values[k]);
+    if (k > begin) assert_true(v->position[rows->columns[k - 1]] < v->position[rows->columns[k]]);
+  }
+}
+
+static void check_rows(const ht_store_view *v, const ht_rows_view *rows, int *slices) {
+  assert_int_equal(rows->first_slice, *slices);
+  int64_t first = v->slice[rows->first_slice].row, end = v->slice[rows->first_slice + rows->slices].row;
+  for (int64_t i = first; i < end; i++) check_row(v, rows, i, i - first);
+  *slices += (int)rows->slices;
+}
+
+static void look(const char *kernel, void **args) {
+  const ht_store_view *v = args[0];
+  if (!strcmp(kernel, "ht_store_count")) { /* the slices' rows are the host's to tell it */
+    ht_store_view with_slices = *v;
+    const ht_store *store = (const ht_store *)((const char *)v - offsetof(ht_store, view));
+    with_slices.slice = store->slice;
+    check_rows(&with_slices, args[1], &seen.counted);
+    memset(*(uint32_t **)args[2] + ((const ht_rows_view *)args[1])->first_slice, 0, (size_t)((const ht_rows_view *)args[1])->slices * 4);
+  }
+  if (!strcmp(kernel, "ht_store_fill")) check_rows(v, args[1], &seen.filled);
+}
+
+static void check_halos(const ht_store_view *v, const ht_matrix *a) {
+  uint8_t *wanted = malloc((size_t)v->padded), *boundary = calloc((size_t)v->padded, 1);
+  assert_true(wanted && boundary);
+  for (int64_t p = 0; p < v->patches; p++) {
+    int64_t begin = p * v->patch_rows, end = begin + v->patch_rows, at = v->halo_start[p];
+    memset(wanted, 0, (size_t)v->padded);
+    for (int64_t i = begin; i < end; i++)
+      for (int64_t k = v->order[i] < 0 ? 0 : a->row_start[v->order[i]]; v->order[i] >= 0 && k < a->row_start[v->order[i] + 1]; k++) {
+        int32_t c = v->position[a->columns[k]];
+        if (c < begin || c >= end) wanted[c] = boundary[c] = 1;
+      }
+    for (int64_t i = 0; i < v->padded; i++)
+      if (wanted[i]) assert_true(at < v->halo_start[p + 1] && v->halo[at++] == i);
+    assert_int_equal(at, v->halo_start[p + 1]);
+  }
+  if (v->patches) assert_memory_equal(boundary, v->boundary, (size_t)v->padded);
+  free(wanted), free(boundary);
+}
+
+static void check_order(const ht_store_view *v) {
+  for (int64_t i = 0; i < v->padded; i++) assert_true(v->order[i] < 0 || v->position[v->order[i]] == i);
+  for (int64_t i = 0; i < v->n; i++) assert_true(v->order[v->position[i]] == i);
+  for (int64_t s = 0; s < v->slices; s++) {
+    int rows = HT_WARP >> v->slice[s].lanes_log2;
+    assert_true(v->slice[s + 1].row == v->slice[s].row + rows && v->slice[s].row % rows == 0);
+  }
+  assert_true(v->slice[0].row == 0 && v->slice[v->slices].row == v->padded);
+}
+
+static void check_store(ht_context *ctx, const ht_backend *cuda, const ht_matrix *a, ht_store_engine engine, const int32_t *order) {
+  const ht_csr_view view = ht_matrix_view(a);
+  ht_store_options options = {.order = order, .exactness_flags = 1};
+  int32_t *patches = malloc((size_t)a->n * sizeof *patches);
+  ht_store *store;
+  assert_non_null(patches);
+  cuda->store_plan(ctx, a->n, a->nnz, 100, engine, &options.plan);
+  if (options.plan.patch_rows) {
+    assert_int_equal(ht_order_patches(ctx, &view, options.plan.patch_rows, patches), HT_OK);
+    options.order = patches;
+  }
+  seen.matrix = a;
+  seen.counted = seen.filled = 0;
+  assert_int_equal(cuda->store_create(ctx, &view, &options, &store), HT_OK);
+  assert_true(seen.counted == store->view.slices && seen.filled == store->view.slices);
+  check_order(&store->view);
+  check_halos(&store->view, a);
+  seen.filled = 0;
+  assert_int_equal(cuda->store_set_values(store, &view), HT_OK);
+  assert_true(seen.counted == store->view.slices && seen.filled == store->view.slices);
+  cuda->store_release(store);
+  free(patches);
+}
+
+static void stores_are_arranged(void **state) {
+  (void)state;
+  static const char *const lines[] = {"stencil3d size=20 points=27",
+                                      "fem2d size=60 numbering=random coefficients=lognormal",
+                                      "graph graph=preferential size=30000",
+                                      "trefethen size=1",
+                                      "trefethen size=65",
+                                      "elasticity3d size=7",
+                                      "stencil3d size=64 points=27" /* several blocks and buffers */};
+  void (**hook)(const char *, void **);
+  ht_context *ctx;
+  const ht_backend *cuda;
+  assert_int_equal(ht_context_create(&ctx), HT_OK);
+  assert_int_equal(ht_backend_find(ctx, "cuda", &cuda), HT_OK);
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  assert_non_null(driver);
+  hook = dlsym(driver, "fake_cuda_launched");
+  assert_non_null(hook);
+  *hook = look;
+  for (size_t k = 0; k < sizeof lines / sizeof *lines; k++)
+    for (int threads = k + 1 < sizeof lines / sizeof *lines ? 1 : 2; threads <= 2; threads++) { /* the largest once */
+      ht_matrix *a;
+      assert_int_equal(ht_context_set_threads(ctx, threads), HT_OK);
+      assert_int_equal(generate_line(ctx, lines[k], &a), HT_OK);
+      int32_t *backwards = malloc((size_t)a->n * sizeof *backwards);
+      assert_non_null(backwards);
+      for (int64_t i = 0; i < a->n; i++) backwards[i] = (int32_t)(a->n - 1 - i);
+      check_store(ctx, cuda, a, HT_STORE_ENGINE_AUTO, NULL);
+      check_store(ctx, cuda, a, HT_STORE_ENGINE_STREAMING, NULL);
+      check_store(ctx, cuda, a, HT_STORE_ENGINE_STREAMING, backwards);
+      free(backwards);
+      ht_matrix_destroy(a);
+    }
+  ht_context_destroy(ctx);
+}
+
+/* While a store is built the device holds the store and one block of rows. */
+static void little_memory_is_used(void **state) {
+  (void)state;
+  ht_context *ctx;
+  const ht_backend *cuda;
+  ht_matrix *a;
+  ht_store *store;
+  assert_int_equal(ht_context_create(&ctx), HT_OK);
+  assert_int_equal(ht_backend_find(ctx, "cuda", &cuda), HT_OK);
+  assert_int_equal(generate_line(ctx, "stencil3d size=64 points=27", &a), HT_OK);
+  const ht_csr_view view = ht_matrix_view(a);
+  const ht_store_options options = {.plan = {.engine = HT_STORE_ENGINE_STREAMING}};
+  int64_t before = ht_cuda_of(ctx)->bytes_now;
+  seen.matrix = a;
+  seen.counted = seen.filled = 0;
+  assert_true(before > 0 && cuda->memory_most(ctx) == before);
+  assert_int_equal(cuda->store_create(ctx, &view, &options, &store), HT_OK);
+  assert_true(ht_cuda_of(ctx)->bytes_now > before + 12 * a->n);
+  assert_in_range(cuda->memory_most(ctx) - ht_cuda_of(ctx)->bytes_now, 60 << 20, (65 << 20));
+  cuda->store_release(store);
+  assert_int_equal(ht_cuda_of(ctx)->bytes_now, before);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
+int main(void) {
+  setenv("HT_FAKE_CUDA", "h200", 1);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(stores_are_arranged),
+      cmocka_unit_test(little_memory_is_used),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
