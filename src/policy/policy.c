@@ -72,10 +72,10 @@ static ht_level level_to_replace(const ht_policy_facts *f) {
   return f->nonzeros_per_row < LONG_ROWS || f->unknowns_per_node > 1 || !(f->error_16 > 0) ? HT_LEVEL_32 : HT_LEVEL_16;
 }
 
-/* Where all values are exact at 16 bits nothing has to be replaced, unless a device sums their products in FP32. */
-static ht_policy choose_exact(const ht_policy_facts *f, char *why) {
+/* Where all values are exact at 16 bits nothing has to be replaced. */
+static ht_policy choose_exact(char *why) {
   ht_policy p = fixed("auto", HT_LEVEL_16);
-  p.replaces = f->device;
+  p.replaces = 0;
   snprintf(why, 256, "fixed:bf16: every value is exact in 16 bits");
   return p;
 }
@@ -99,7 +99,7 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
     snprintf(why, 256, "fixed:f64: this storage has no lower level");
     return fixed("auto", HT_LEVEL_64);
   }
-  if (f->share_exact_16 == 1 && !(f->device && in_cache)) return choose_exact(f, why);
+  if (f->share_exact_16 == 1 && !(f->device && in_cache)) return choose_exact(why);
   if (in_cache) {
     snprintf(why, 256, "fixed:f64: an iteration's %.1f MB stay in the %.0f MiB cache, where fewer bytes save nothing",
              f->bytes_streamed / 1e6, f->cache_bytes / 1048576);

@@ -50,6 +50,7 @@ static void solves_between(gpu *g, CUstream stream, const char *engine) {
   double *from = gpu_copy(g, bytes, b), *device_b = gpu_copy(g, bytes, wrong), *device_x = gpu_copy(g, bytes, wrong),
          *copy = gpu_copy(g, bytes, NULL);
   void *large = gpu_copy(g, LARGE, NULL);
+  int entered = ht_cuda_enter(ht_cuda_of(g->ctx));
   for (int k = 0; k < FILLS; k++) DONE(driver->cuMemsetD8Async(address(large), (unsigned char)k, LARGE, stream));
   DONE(driver->cuMemcpyAsync(address(device_b), address(from), (size_t)bytes, stream));
   DONE(driver->cuMemsetD8Async(address(device_x), 0, (size_t)bytes, stream));
@@ -57,6 +58,7 @@ static void solves_between(gpu *g, CUstream stream, const char *engine) {
   assert_int_equal(report.outcome, HT_CONVERGED);
   DONE(driver->cuMemcpyAsync(address(copy), address(device_x), (size_t)bytes, stream));
   DONE(driver->cuStreamSynchronize(stream));
+  ht_cuda_leave(ht_cuda_of(g->ctx), entered);
   gpu_fetch(g, bytes, copy, found);
   assert_memory_equal(found, expected, (size_t)bytes);
   void *device[] = {from, device_b, device_x, copy, large};

@@ -33,6 +33,7 @@ template <int LEVEL> struct cache {
 
 struct shared_vector {
   typedef double number;
+  static constexpr bool short_sums = false;
   const double *at;
   __device__ double operator()(int, uint32_t index) const { return at[index]; }
 };

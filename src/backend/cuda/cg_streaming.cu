@@ -282,7 +282,7 @@ __device__ __noinline__ double2 measure_some(const ht_store_view &a, const ht_cu
 
 // s = A p and the sums that need it. All blocks work within one part of the matrix at a time, whose part of p stays in L2; there each has
 // a run of some RUN slices, which its warps take in turn: what a slice reads of p, the next ones find in L1.
-template <int MODE, class Number>
+template <int MODE, bool SHORT, class Number>
 __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors &v, const Number *p, int stride, int update_blocks) {
   __shared__ double shared[WARPS];
   __shared__ bool last;
@@ -299,7 +299,8 @@ __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors
       ht_slice_info s = next;
       next = a.slice[min(slice + WARPS, a.slices)];
       row_data row = load_row(a, v, p, s.row + (lane >> s.lanes_log2), levels, uniform); // on its way during the product
-      double sum = multiply_slice<MODE>(a, s, lane, levels, uniform, global_vector<Number>{p}, MODE == BY_GROUP ? &sums.read : nullptr);
+      double sum =
+          multiply_slice<MODE>(a, s, lane, levels, uniform, global_vector<Number, SHORT>{p}, MODE == BY_GROUP ? &sums.read : nullptr);
       finish_slice(v, s, lane, row, sum, sums);
     }
   }
@@ -332,13 +333,15 @@ __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors
 
 } // namespace
 
-// One for each level that all groups are read at, and one that looks at each group.
-#define HT_MULTIPLY(name, mode, direction)                                                                                                 \
+// One for each level that all groups are read at, and one that looks at each group. Where 16 bits hold every value exactly, so must the
+// sums: there nothing is replaced.
+#define HT_MULTIPLY(name, mode, short_sums, direction)                                                                                     \
   extern "C" __global__ void __launch_bounds__(THREADS, 4)                                                                                 \
       name(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride, int update_blocks) {         \
-    if (v.scalars->event == CONTINUE) multiply<mode>(a, v, direction, stride, update_blocks);                                              \
+    if (v.scalars->event == CONTINUE) multiply<mode, short_sums>(a, v, direction, stride, update_blocks);                                  \
   }
-HT_MULTIPLY(ht_cg_multiply_16, LEVEL_16, v.narrow[v.scalars->iteration & 1])
-HT_MULTIPLY(ht_cg_multiply_32, LEVEL_32, v.narrow[v.scalars->iteration & 1])
-HT_MULTIPLY(ht_cg_multiply_64, LEVEL_64, v.p)
-HT_MULTIPLY(ht_cg_multiply_by_group, BY_GROUP, v.p)
+HT_MULTIPLY(ht_cg_multiply_16, LEVEL_16, true, v.narrow[v.scalars->iteration & 1])
+HT_MULTIPLY(ht_cg_multiply_16_exact, LEVEL_16, false, v.narrow[v.scalars->iteration & 1])
+HT_MULTIPLY(ht_cg_multiply_32, LEVEL_32, false, v.narrow[v.scalars->iteration & 1])
+HT_MULTIPLY(ht_cg_multiply_64, LEVEL_64, false, v.p)
+HT_MULTIPLY(ht_cg_multiply_by_group, BY_GROUP, false, v.p)

@@ -65,8 +65,11 @@ static ht_status make_inverse(ht_engine *e) {
   return status;
 }
 
-static const ht_kernel multiply_kernels[MODES] = {HT_KERNEL_cg_multiply_16, HT_KERNEL_cg_multiply_32, HT_KERNEL_cg_multiply_64,
-                                                  HT_KERNEL_cg_multiply_by_group};
+static ht_kernel multiply_kernel(const ht_engine *e, int mode) {
+  static const ht_kernel kernels[MODES] = {HT_KERNEL_cg_multiply_16, HT_KERNEL_cg_multiply_32, HT_KERNEL_cg_multiply_64,
+                                           HT_KERNEL_cg_multiply_by_group};
+  return mode == HT_LEVEL_16 && e->store->info.share_exact_16 == 1 ? HT_KERNEL_cg_multiply_16_exact : kernels[mode];
+}
 
 static int is_narrow(int mode) { return mode < HT_LEVEL_64; }
 
@@ -77,7 +80,7 @@ static ht_status launch_iteration(ht_engine *e, int mode) {
             multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS};
   HT_TRY(e->ctx, ht_cuda_launch(e->cuda, is_narrow(mode) ? HT_KERNEL_cg_update_narrow : HT_KERNEL_cg_update, update,
                                 HT_ARGS(a, &e->v, &e->stride)));
-  return ht_cuda_launch(e->cuda, multiply_kernels[mode], multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
+  return ht_cuda_launch(e->cuda, multiply_kernel(e, mode), multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
 }
 
 /* 1 << run iterations. */
@@ -110,7 +113,7 @@ static ht_status make_streaming(ht_engine *e) {
   blocks = smaller(blocks, narrow);
   e->stride = e->update_blocks = smaller(blocks, (a->blocks + WARPS - 1) / WARPS);
   for (int mode = 0; mode < MODES; mode++) {
-    HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, multiply_kernels[mode], THREADS, 0, &blocks));
+    HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, multiply_kernel(e, mode), THREADS, 0, &blocks));
     e->multiply_blocks[mode] = smaller(blocks, (a->slices + WARPS - 1) / WARPS);
     if (e->multiply_blocks[mode] > e->stride) e->stride = e->multiply_blocks[mode];
   }

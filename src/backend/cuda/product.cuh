@@ -104,18 +104,18 @@ __device__ inline pair decode(const loaded &v, int j, int encoding, int level) {
   return {decode_64(encoding, first, v.tail[j].x), decode_64(encoding, second, v.tail[j].y)};
 }
 
-// A vector in global memory that does not change while the kernel runs.
-template <class Number> struct global_vector {
+// A vector in global memory that does not change while the kernel runs. SHORT: its products with 16-bit values may be summed in FP32.
+template <class Number, bool SHORT = false> struct global_vector {
   typedef Number number;
+  static constexpr bool short_sums = SHORT;
   const Number *__restrict__ at;
   __device__ Number operator()(int base, uint32_t index) const { return __ldg(at + (base + (int)index)); }
 };
 
 // The sum of a lane's products in a group, not yet scaled. 16-bit integers times FP32 numbers are summed in FP32: what that loses, 2^-24 of
 // each product, is little against what the values have lost.
-template <int MODE, bool ENCODED, int UNITS, class Number>
+template <bool SHORT, int UNITS, class Number>
 __device__ inline double sum_of_products(const loaded &v, const Number *x, int encoding, int level) {
-  constexpr bool SHORT = MODE == LEVEL_16 && !ENCODED && sizeof(Number) == sizeof(float);
   if constexpr (SHORT) {
     float part = 0;
 #pragma unroll
@@ -153,7 +153,8 @@ __device__ inline double add_group(const ht_store_view &a, int64_t unit, int lan
     x[2 * j] = p(info.base, v.index[j] & 0xffffu);
     x[2 * j + 1] = p(info.base, v.index[j] >> 16);
   }
-  double part = sum_of_products<MODE, ENCODED, UNITS>(v, x, ENCODED ? encoding_of(info) : (int)HT_GROUP_FIXED, level);
+  double part = sum_of_products < MODE == LEVEL_16 && !ENCODED && Vector::short_sums,
+         UNITS > (v, x, ENCODED ? encoding_of(info) : (int)HT_GROUP_FIXED, level);
   return fma(ENCODED ? scale_of(info, level) : fixed_scale(info, level), part, sum);
 }
 

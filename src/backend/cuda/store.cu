@@ -340,6 +340,7 @@ namespace {
 // Columns of a patch: its own rows, then its halo.
 struct patch_vector {
   typedef double number;
+  static constexpr bool short_sums = false;
   const double *at;
   const int32_t *halo;
   int64_t own;
