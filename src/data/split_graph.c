@@ -96,6 +96,14 @@ ht_status ht_node_graph_create(ht_context *ctx, const ht_csr_view *a, ht_node_gr
   return HT_OK;
 }
 
+ht_status ht_unknowns_per_node(ht_context *ctx, const ht_csr_view *a, int *unknowns) {
+  ht_node_graph graph;
+  HT_TRY(ctx, ht_node_graph_create(ctx, a, &graph));
+  *unknowns = graph.block;
+  ht_node_graph_release(ctx, &graph);
+  return HT_OK;
+}
+
 void ht_node_graph_release(ht_context *ctx, ht_node_graph *graph) {
   ht_release(ctx, graph->own_start);
   ht_release(ctx, graph->own_columns);

@@ -2,6 +2,7 @@
 // product multiplies with it, and its last block draws the conclusions. Nothing is read by the host but the event that ends a run.
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backend/cuda/cg_step.cuh"
+#include "backend/cuda/precondition.cuh"
 #include "backend/cuda/product.cuh"
 
 using namespace ht;
@@ -57,6 +58,16 @@ __device__ inline look look_at(double2 p, short2 e) {
 
 } // namespace
 
+// M^-1 of the two rows that a lane has of a column block, by inverse blocks.
+__device__ inline double2 precondition_tile(const ht_cuda_cg_vectors &v, int64_t column_block, int lane, double2 r) {
+  __shared__ __align__(16) double tiles[WARPS][TILE];
+  double *tile = tiles[threadIdx.x / 32];
+  __syncwarp(); // the tile before this one has been read
+  ((double2 *)tile)[lane] = r;
+  __syncwarp();
+  return precondition_pair(v, column_block, lane, tile);
+}
+
 // x is read and written in every second iteration only: a step that is put off is made up for in the next, when p of the step before is had
 // from p = M^-1 r + beta p_before. `conclude` puts a step off where beta is not small, so that the division loses two digits at most; x is
 // not read by the iteration, and its last digits are the certificate's business.
@@ -67,32 +78,30 @@ __device__ inline double step_of_x(int which, double x, double p, double z_befor
   return fma(alpha, p, x);
 }
 
-// x += alpha p, r -= alpha s, p = M^-1 r + beta p; a warp takes a column block, a lane two rows.
-extern "C" __global__ void __launch_bounds__(THREADS, 4)
-    ht_cg_update(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride) {
+// x += alpha p, r -= alpha s, p = M^-1 r + beta p; a warp takes a column block, a lane two rows. With BLOCKS no step of x is put off: to
+// make up for it would take M^-1 of a second vector.
+template <bool BLOCKS> __device__ inline void update(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride) {
   __shared__ double shared[WARPS];
   const ht_cuda_cg_scalars &c = *v.scalars;
   if (c.event != CONTINUE) return;
   int lane = threadIdx.x & 31;
   double alpha = c.alpha, beta = c.beta, rz = 0, rr = 0, predicted_16 = 0, predicted_32 = 0;
   bool looking = c.iteration >= c.decide_at;
-  int which = c.owed ? BOTH : c.later ? LATER : NOW;
+  int which = BLOCKS ? NOW : c.owed ? BOTH : c.later ? LATER : NOW;
   double owed_alpha = c.owed_alpha, owed_beta = c.owed_beta;
   for (int64_t block = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; block < a.blocks; block += (int64_t)gridDim.x * WARPS) {
     int64_t i = block * 32 + lane; // in pairs
     double2 x = {0, 0}, r = ((double2 *)v.r)[i], p = ((double2 *)v.p)[i], s = ((double2 *)v.s)[i];
     if (which != LATER) x = ((double2 *)v.x)[i];
     short2 e = ((const short2 *)a.exponent)[i];
-    double2 w = {scale_squared(e.x), scale_squared(e.y)}, m = w;
-    if (v.inverse_diagonal) {
-      float2 narrow = ((const float2 *)v.inverse_diagonal)[i];
-      m = {(double)narrow.x, (double)narrow.y};
-    }
+    double2 w = {scale_squared(e.x), scale_squared(e.y)};
+    float2 jacobi = !BLOCKS && v.inverse_diagonal ? ((const float2 *)v.inverse_diagonal)[i] : float2{0, 0};
+    double2 m = {inverse_of(v, jacobi.x, w.x), inverse_of(v, jacobi.y, w.y)};
     x.x = step_of_x(which, x.x, p.x, m.x * r.x, alpha, owed_alpha, owed_beta);
     x.y = step_of_x(which, x.y, p.y, m.y * r.y, alpha, owed_alpha, owed_beta);
     if (which != LATER) ((double2 *)v.x)[i] = x;
     r.x = fma(-alpha, s.x, r.x), r.y = fma(-alpha, s.y, r.y);
-    double2 z = {m.x * r.x, m.y * r.y};
+    double2 z = BLOCKS ? precondition_tile(v, block, lane, r) : double2{m.x * r.x, m.y * r.y};
     rz = fma(r.x, z.x, fma(r.y, z.y, rz));
     rr = fma(w.x * r.x, r.x, fma(w.y * r.y, r.y, rr));
     p.x = fma(beta, p.x, z.x), p.y = fma(beta, p.y, z.y);
@@ -114,12 +123,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
   }
 }
 
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
+    ht_cg_update(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride) {
+  update<false>(a, v, stride);
+}
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
+    ht_cg_update_blocks(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride) {
+  update<true>(a, v, stride);
+}
+
 // x with the step that the last iteration put off; `to` may be x itself.
 extern "C" __global__ void __launch_bounds__(THREADS)
     ht_cg_settle(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, double *to) {
   double alpha = v.scalars->owed_alpha, beta = v.scalars->owed_beta;
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x) {
-    double m = v.inverse_diagonal ? (double)v.inverse_diagonal[i] : scale_squared(a.exponent[i]);
+    double m = inverse_of(v, v.inverse_diagonal ? v.inverse_diagonal[i] : 0, scale_squared(a.exponent[i]));
     to[i] = fma(alpha, (v.p[i] - m * v.r[i]) / beta, v.x[i]);
   }
 }
@@ -161,7 +179,7 @@ __device__ inline void conclude(const ht_cuda_cg_vectors &v, const double *total
   s.owed_alpha = s.alpha;
   s.owed_beta = s.beta;
   int event = step(s, sum);
-  s.later = !s.owed && (event == CONTINUE || event == PAUSE) && s.beta >= LEAST_BETA; // a pause changes no bit
+  s.later = !v.inverse_blocks && !s.owed && (event == CONTINUE || event == PAUSE) && s.beta >= LEAST_BETA; // a pause changes no bit
   record(v, s);
   for (int k = 0; k < 3; k++) s.level_groups[k] += total[S_LEVEL_16 + k];
   if (looked && s.decide_rule == DECIDE_BUDGET) {
@@ -175,13 +193,18 @@ __device__ inline void conclude(const ht_cuda_cg_vectors &v, const double *total
   *v.scalars = s;
 }
 
-__device__ __noinline__ void finish(const ht_cuda_cg_vectors &v, int stride, int update_blocks, int count) {
+// Blocks of the kernels before the one that draws the conclusions, and the sums that they have left.
+struct before {
+  int update_blocks, multiply_blocks, count;
+};
+
+__device__ __noinline__ void finish(const ht_cuda_cg_vectors &v, int stride, before b) {
   __shared__ double total[S_COUNT];
   __threadfence();
   int lane = threadIdx.x & 31;
   for (int k = threadIdx.x / 32; k < S_COUNT; k += WARPS) {
     double sum = 0;
-    int blocks = k >= count ? 0 : k < S_PAP ? update_blocks : gridDim.x;
+    int blocks = k >= b.count ? 0 : k < S_PAP ? b.update_blocks : k == S_RMS || k == S_SMS ? gridDim.x : b.multiply_blocks;
     for (int i = lane; i < blocks; i += 32) sum += __ldcg(&v.sums[k * stride + i]);
     sum = warp_sum(sum);
     if (lane == 0) total[k] = sum;
@@ -190,6 +213,17 @@ __device__ __noinline__ void finish(const ht_cuda_cg_vectors &v, int stride, int
   if (threadIdx.x == 0) conclude(v, total);
   __syncthreads();
   if (v.scalars->event != CONTINUE) tell(v, *v.scalars);
+}
+
+// The last block to be through draws the conclusions.
+__device__ inline void leave(const ht_cuda_cg_vectors &v, int stride, before b) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicAdd(&v.scalars->finished, 1u) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (last) finish(v, stride, b);
 }
 
 // What a lane needs of its row besides the product.
@@ -207,7 +241,7 @@ __device__ inline row_data load_row(const ht_store_view &a, const ht_cuda_cg_vec
 __device__ inline void finish_slice(const ht_cuda_cg_vectors &v, const ht_slice_info &s, int lane, const row_data &q, double sum,
                                     product_sums &sums) {
   if (lane & (1 << s.lanes_log2) - 1) return;
-  double w = scale_squared(q.e), m = v.inverse_diagonal ? (double)q.m : w;
+  double m = inverse_of(v, q.m, scale_squared(q.e));
   sum = fma(q.d, q.p, sum);
   v.s[s.row + (lane >> s.lanes_log2)] = sum;
   sums.pap = fma(q.p, sum, sums.pap);
@@ -234,7 +268,6 @@ __device__ __noinline__ double2 measure_some(const ht_store_view &a, const ht_cu
 // a run of some RUN slices, which its warps take in turn: what a slice reads of p, the next ones find in L1.
 template <int MODE> __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, int update_blocks) {
   __shared__ double shared[WARPS];
-  __shared__ bool last;
   int lane = threadIdx.x & 31, uniform = MODE == BY_GROUP ? v.scalars->uniform : MODE;
   const uint8_t *levels = MODE == BY_GROUP && uniform < 0 ? v.block_level : nullptr;
   product_sums sums = {};
@@ -270,12 +303,8 @@ template <int MODE> __device__ inline void multiply(const ht_store_view &a, cons
     double sum = block_sum(values[k], shared);
     if (threadIdx.x == 0) v.sums[(S_PAP + k) * stride + blockIdx.x] = sum;
   }
-  if (threadIdx.x == 0) {
-    __threadfence();
-    last = atomicAdd(&v.scalars->finished, 1u) == gridDim.x - 1;
-  }
-  __syncthreads();
-  if (last) finish(v, stride, update_blocks, MODE == BY_GROUP ? S_COUNT : S_ERROR_16);
+  if (v.inverse_blocks) return; // ht_cg_precondition has the other sums
+  leave(v, stride, {update_blocks, (int)gridDim.x, MODE == BY_GROUP ? S_COUNT : S_ERROR_16});
 }
 
 } // namespace
@@ -290,3 +319,26 @@ HT_MULTIPLY(ht_cg_multiply_16, LEVEL_16)
 HT_MULTIPLY(ht_cg_multiply_32, LEVEL_32)
 HT_MULTIPLY(ht_cg_multiply_64, LEVEL_64)
 HT_MULTIPLY(ht_cg_multiply_by_group, BY_GROUP)
+
+// r'M^-1 s and s'M^-1 s with inverse blocks, and the conclusions: in the product a block's rows may be several warps'. by_group: the
+// product has left all its sums.
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
+    ht_cg_precondition(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride, int update_blocks,
+                       int multiply_blocks, int by_group) {
+  __shared__ double shared[WARPS];
+  if (v.scalars->event != CONTINUE) return;
+  int lane = threadIdx.x & 31;
+  double rms = 0, sms = 0;
+  for (int64_t block = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; block < a.blocks; block += (int64_t)gridDim.x * WARPS) {
+    double2 r = ((const double2 *)v.r)[block * 32 + lane], s = ((const double2 *)v.s)[block * 32 + lane];
+    double2 ms = precondition_tile(v, block, lane, s);
+    rms = fma(r.x, ms.x, fma(r.y, ms.y, rms));
+    sms = fma(s.x, ms.x, fma(s.y, ms.y, sms));
+  }
+  const double values[] = {rms, sms};
+  for (int k = 0; k < 2; k++) {
+    double sum = block_sum(values[k], shared);
+    if (threadIdx.x == 0) v.sums[(S_RMS + k) * stride + blockIdx.x] = sum;
+  }
+  leave(v, stride, {update_blocks, multiply_blocks, by_group ? S_COUNT : S_ERROR_16});
+}

@@ -1,7 +1,6 @@
 /* The CG engines' host side: vectors, launches, and what comes back when a run ends. The persistent engine is one cooperative launch a run;
  * the streaming engine replays a graph until the device says that something happened. SPDX-License-Identifier: BSD-3-Clause */
-#include "backend/cuda/cg.h"
-#include "backend/cuda/store.h"
+#include "backend/cuda/engine_precond.h"
 #include <string.h>
 
 enum {
@@ -27,7 +26,7 @@ struct ht_engine {
   int uniform; /* level of all blocks, or MIXED */
   int highest; /* of any block */
   /* streaming */
-  int update_blocks, multiply_blocks[MODES], stride;
+  int update_blocks, multiply_blocks[MODES], precondition_blocks, stride; /* precondition_blocks: 0 where M is diagonal */
   CUgraphExec graph[MODES]; /* made when it is first needed: all groups at a level, or each at its own */
   CUevent passed[2];
   /* persistent */
@@ -37,7 +36,7 @@ struct ht_engine {
 
 /* ---- making ---- */
 
-static ht_status allocate_vectors(ht_engine *e, int jacobi) {
+static ht_status allocate_vectors(ht_engine *e) {
   const ht_store_view *a = &e->store->view;
   double **vectors[] = {&e->v.x, &e->v.r, &e->v.p, &e->v.s};
   double **records[] = {&e->v.history, &e->v.alphas, &e->v.betas};
@@ -50,39 +49,35 @@ static ht_status allocate_vectors(ht_engine *e, int jacobi) {
   HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, sizeof *e->v.told, &e->v.told));
   *e->v.told = (ht_cuda_cg_scalars){.iteration = 0};
   HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, 3 * HT_CUDA_TOLD * 8, &e->v.told_records));
-  HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, sizeof *e->staged, &e->staged));
-  if (jacobi) HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->padded * 4, &e->v.inverse_diagonal));
-  return HT_OK;
-}
-
-/* M^-1 of the scaled matrix, in [1/2, 2]: FP32 is a preconditioner as good as any. An empty row takes 1. */
-static ht_status make_inverse(ht_engine *e) {
-  int64_t padded = e->store->view.padded;
-  float *inverse;
-  HT_TRY(e->ctx, ht_allocate(e->ctx, padded, sizeof *inverse, &inverse));
-  for (int64_t i = 0; i < padded; i++) inverse[i] = e->store->scaled_diagonal[i] > 0 ? (float)(1 / e->store->scaled_diagonal[i]) : 1;
-  ht_status status = ht_cuda_copy(e->cuda, padded * 4, inverse, (void *)(uintptr_t)e->v.inverse_diagonal);
-  ht_release(e->ctx, inverse);
-  return status;
+  return ht_cuda_allocate_host(e->cuda, sizeof *e->staged, &e->staged);
 }
 
 static const ht_kernel multiply_kernels[MODES] = {HT_KERNEL_cg_multiply_16, HT_KERNEL_cg_multiply_32, HT_KERNEL_cg_multiply_64,
                                                   HT_KERNEL_cg_multiply_by_group};
 
-/* The update and the product, a few times over. */
-static ht_status capture(ht_engine *e, int mode) {
+static ht_kernel update_kernel(const ht_engine *e) { return e->v.inverse_blocks ? HT_KERNEL_cg_update_blocks : HT_KERNEL_cg_update; }
+
+static void launch_iteration(ht_engine *e, int mode) {
   ht_store_view *a = &e->store->view;
+  int by_group = mode == MODES - 1;
   ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS},
-            multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS};
+            multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS},
+            precondition = {.grid = (unsigned)e->precondition_blocks, .block = THREADS};
+  ht_cuda_launch(e->cuda, update_kernel(e), update, HT_ARGS(a, &e->v, &e->stride));
+  ht_cuda_launch(e->cuda, multiply_kernels[mode], multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
+  if (e->precondition_blocks)
+    ht_cuda_launch(e->cuda, HT_KERNEL_cg_precondition, precondition,
+                   HT_ARGS(a, &e->v, &e->stride, &e->update_blocks, &e->multiply_blocks[mode], &by_group));
+}
+
+/* An iteration, a few times over. */
+static ht_status capture(ht_engine *e, int mode) {
   const ht_cuda_driver *driver = e->cuda->driver;
   CUgraph graph = NULL;
   HT_TRY(e->ctx, ht_cuda_synchronize(e->cuda));
   int entered = ht_cuda_enter(e->cuda);
   CUresult result = driver->cuStreamBeginCapture(e->cuda->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-  for (int k = 0; result == CUDA_SUCCESS && k < REPLAYED; k++) {
-    ht_cuda_launch(e->cuda, HT_KERNEL_cg_update, update, HT_ARGS(a, &e->v, &e->stride));
-    ht_cuda_launch(e->cuda, multiply_kernels[mode], multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
-  }
+  for (int k = 0; result == CUDA_SUCCESS && k < REPLAYED; k++) launch_iteration(e, mode);
   if (result == CUDA_SUCCESS) result = driver->cuStreamEndCapture(e->cuda->stream, &graph);
   if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&e->graph[mode], graph, 0);
   if (graph) driver->cuGraphDestroy(graph);
@@ -95,8 +90,13 @@ static int smaller(int64_t a, int64_t b) { return (int)(a < b ? a : b); }
 static ht_status make_streaming(ht_engine *e) {
   const ht_store_view *a = &e->store->view;
   int blocks;
-  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update, THREADS, 0, &blocks));
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, update_kernel(e), THREADS, 0, &blocks));
   e->stride = e->update_blocks = smaller(blocks, (a->blocks + WARPS - 1) / WARPS);
+  if (e->v.inverse_blocks) {
+    HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_precondition, THREADS, 0, &blocks));
+    e->precondition_blocks = smaller(blocks, (a->blocks + WARPS - 1) / WARPS);
+    if (e->precondition_blocks > e->stride) e->stride = e->precondition_blocks;
+  }
   for (int mode = 0; mode < MODES; mode++) {
     HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, multiply_kernels[mode], THREADS, 0, &blocks));
     e->multiply_blocks[mode] = smaller(blocks, (a->slices + WARPS - 1) / WARPS);
@@ -111,16 +111,19 @@ static ht_status make_streaming(ht_engine *e) {
   return capture(e, HT_LEVEL_64);
 }
 
-/* By level and by log2 of the rows a thread. */
-#define ROWS(bits)                                                                                                                         \
-  { HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits, HT_KERNEL_cg_persistent_8_##bits }
-static const ht_kernel persistent_kernels[HT_LEVELS][4] = {ROWS(16), ROWS(32), ROWS(64)};
+/* With a diagonal M or inverse blocks, by level and by log2 of the rows a thread. */
+#define ROWS(name, bits)                                                                                                                   \
+  { HT_KERNEL_##name##_1_##bits, HT_KERNEL_##name##_2_##bits, HT_KERNEL_##name##_4_##bits, HT_KERNEL_##name##_8_##bits }
+#define LEVELS(name)                                                                                                                       \
+  { ROWS(name, 16), ROWS(name, 32), ROWS(name, 64) }
+static const ht_kernel persistent_kernels[2][HT_LEVELS][4] = {LEVELS(cg_persistent), LEVELS(cg_persistent_blocks)};
+#undef LEVELS
 #undef ROWS
 
 static ht_kernel persistent_kernel(const ht_engine *e, int level) {
   int rows_log2 = 0;
   while (1 << rows_log2 < e->rows) rows_log2++;
-  return persistent_kernels[level][rows_log2];
+  return persistent_kernels[e->v.inverse_blocks != NULL][level][rows_log2];
 }
 
 static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cuda->shared_block_bytes - STATIC_SHARED); }
@@ -144,14 +147,14 @@ static ht_status make_persistent(ht_engine *e) {
   return HT_OK;
 }
 
-static ht_status create(ht_engine *e, int jacobi) {
-  HT_TRY(e->ctx, allocate_vectors(e, jacobi));
-  if (jacobi) HT_TRY(e->ctx, make_inverse(e));
+static ht_status create(ht_engine *e, const ht_engine_precond *precond) {
+  HT_TRY(e->ctx, allocate_vectors(e));
+  HT_TRY(e->ctx, ht_cuda_engine_precondition(e->store, precond, &e->v));
   if (e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT) return make_persistent(e);
   return make_streaming(e);
 }
 
-ht_status ht_cuda_engine_create(ht_store *store, const double *diagonal, int64_t capacity, ht_engine **out) {
+ht_status ht_cuda_engine_create(ht_store *store, const ht_engine_precond *precond, int64_t capacity, ht_engine **out) {
   ht_engine *e;
   *out = NULL;
   HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, 1, sizeof *e, &e));
@@ -160,7 +163,7 @@ ht_status ht_cuda_engine_create(ht_store *store, const double *diagonal, int64_t
   e->store = store;
   e->capacity = capacity;
   e->uniform = e->highest = HT_LEVEL_64;
-  ht_status status = create(e, diagonal != NULL);
+  ht_status status = create(e, precond);
   if (status != HT_OK) {
     ht_cuda_engine_release(e);
     return ht_trace(store->ctx, status, __func__, __FILE__, __LINE__);
@@ -172,8 +175,9 @@ ht_status ht_cuda_engine_create(ht_store *store, const double *diagonal, int64_t
 void ht_cuda_engine_release(ht_engine *e) {
   if (!e) return;
   const ht_cuda_cg_vectors *v = &e->v;
-  const void *device[] = {v->x,       v->r,      v->p,     v->s,    v->inverse_diagonal, v->block_level, v->block_norm2, v->block_max,
-                          v->history, v->alphas, v->betas, v->sums, v->scalars,          v->exchange[0], v->exchange[1], v->barrier};
+  const void *device[] = {v->x,           v->r,           v->p,           v->s,           v->inverse_diagonal, v->inverse_blocks,
+                          v->block_level, v->block_norm2, v->block_max,   v->history,     v->alphas,           v->betas,
+                          v->sums,        v->scalars,     v->exchange[0], v->exchange[1], v->barrier};
   int entered = ht_cuda_enter(e->cuda);
   for (int mode = 0; mode < MODES; mode++)
     if (e->graph[mode]) e->cuda->driver->cuGraphExecDestroy(e->graph[mode]);
@@ -307,6 +311,7 @@ static ht_status run_persistent(ht_engine *e) {
   const ht_store *store = e->store;
   ht_store_view *a = &e->store->view;
   int64_t columns = a->patch_rows + store->halo_most, unit = (value_bytes[e->highest] + 4) * HT_WARP + 8;
+  if (e->v.inverse_blocks) columns += a->patch_rows; /* a vector more */
   int64_t rest = e->cuda->shared_block_bytes - STATIC_SHARED - (columns + 4) * 8;
   int kept = smaller(rest / unit, INT32_MAX), plain = !e->store->exact_groups || e->highest == HT_LEVEL_16;
   ht_launch launch = {.grid = (unsigned)a->patches, .block = e->block, .shared_bytes = persistent_shared(e), .cooperative = 1};

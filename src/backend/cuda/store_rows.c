@@ -58,12 +58,22 @@ static ht_status sort_windows(ht_store *store, const ht_csr_view *a) {
   return HT_OK;
 }
 
+/* As many whole blocks of unknowns into each column block as fit: a block's rows then lie in one patch, and near enough for one warp. */
+static void place_blocks(ht_store *store, const int32_t *order) {
+  int64_t n = store->view.n, block = store->block, blocks = (n + block - 1) / block, fit = HT_COLUMN_BLOCK / block;
+  for (int64_t i = 0; i < store->view.padded; i++) store->order[i] = -1;
+  for (int64_t k = 0; k < blocks; k++) {
+    int64_t from = (order ? order[k] : k) * block, to = k / fit * HT_COLUMN_BLOCK + k % fit * block;
+    for (int64_t i = 0; i < block && from + i < n; i++) store->order[to + i] = (int32_t)(from + i);
+  }
+}
+
 static ht_status make_order(ht_store *store, const ht_csr_view *a, const int32_t *order) {
   ht_store_view *v = &store->view;
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *store->order, &store->order));
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->n, sizeof *store->position, &store->position));
-  for (int64_t i = 0; i < v->padded; i++) store->order[i] = i >= v->n ? -1 : order ? order[i] : (int32_t)i;
-  HT_TRY(store->ctx, sort_windows(store, a));
+  place_blocks(store, order);
+  if (store->block == 1) HT_TRY(store->ctx, sort_windows(store, a));
   store->sorted = 1;
   for (int64_t i = 0; i < v->padded; i++) {
     if (store->order[i] >= 0) store->position[store->order[i]] = (int32_t)i;
@@ -187,7 +197,7 @@ static ht_status arrange_as_planned(ht_store *store, const ht_csr_view *a, const
   ht_store_view *v = &store->view;
   int64_t rows = store->plan.patch_rows, unit = rows ? rows : HT_COLUMN_BLOCK;
   v->n = a->n;
-  v->padded = (a->n + unit - 1) / unit * unit;
+  v->padded = (ht_cuda_padded(a->n, store->block) + unit - 1) / unit * unit;
   v->blocks = v->padded / HT_COLUMN_BLOCK;
   v->patch_rows = rows;
   v->patches = rows ? v->padded / rows : 0;
