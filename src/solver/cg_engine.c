@@ -19,19 +19,21 @@ static ht_cg_event run(ht_loop *loop) {
 
 static const ht_loop_calls calls = {run, set_iterate, get_iterate, set_residual, get_residual, direction_square, levels_changed};
 
-ht_status ht_loop_create_engine(ht_context *ctx, ht_operator *op, const double *diagonal, int64_t capacity, ht_loop **out) {
+ht_status ht_loop_create_engine(ht_context *ctx, ht_operator *op, const ht_engine_precond *precond, int64_t capacity, ht_loop **out) {
   ht_loop *loop;
   ht_status status;
   ht_store_info info;
   *out = NULL;
   HT_TRY(ctx, ht_loop_allocate(ctx, op, 0, capacity, &loop));
-  HT_TRY_GOTO(ctx, status, op->backend->engine_create(op->store, diagonal, capacity, &loop->engine), fail);
+  HT_TRY_GOTO(ctx, status, op->backend->engine_create(op->store, precond, capacity, &loop->engine), fail);
   op->backend->store_info(op->store, &info);
   loop->name = info.engine;
   loop->scaled = loop->decides = 1;
   loop->state.n = info.padded;
   loop->state.block_level = loop->block_level;
-  loop->vector_bytes = (8 * 8.0 + (diagonal ? 8 : 0)) * (double)info.padded; /* 4 reads and 4 writes, where they leave the chip */
+  /* 4 reads and 4 writes, where they leave the chip; block-Jacobi is read twice, and r, s once more */
+  double inverse = precond->block ? 2 * 4.0 * (double)precond->block + 2 * 8 : precond->diagonal ? 2 * 4 : 0;
+  loop->vector_bytes = (8 * 8.0 + inverse) * (double)info.padded;
   loop->calls = &calls;
   levels_changed(loop);
   *out = loop;

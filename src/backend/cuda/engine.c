@@ -1,7 +1,6 @@
 /* The CG engines' host side: vectors, launches, and what comes back when a run ends. The persistent engine is one cooperative launch a run;
  * the streaming engine replays a graph until the device says that something happened. SPDX-License-Identifier: BSD-3-Clause */
-#include "backend/cuda/cg.h"
-#include "backend/cuda/store.h"
+#include "backend/cuda/engine_precond.h"
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +12,6 @@ enum {
   REPLAYED = 8,
   SUMS = 16,
   PERSISTENT_SUMS = 2 * 8 * 160,
-  PARALLEL_FROM = 20000, /* rows */
   STATIC_SHARED = 4096,
   NARROW_WARPS = 20,
   WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
@@ -30,7 +28,7 @@ struct ht_engine {
   int highest; /* of any block */
   int narrow;  /* streaming: where the direction is, in v.narrow or in v.p */
   /* streaming */
-  int update_blocks, multiply_blocks[MODES], stride;
+  int update_blocks, multiply_blocks[MODES], precondition_blocks, stride; /* precondition_blocks: 0 where M is diagonal */
   CUgraphExec graph[MODES]; /* made when it is first needed: all groups at a level, or each at its own */
   CUevent passed[2];
   /* persistent */
@@ -41,7 +39,7 @@ struct ht_engine {
 /* ---- making ---- */
 
 /* x's pointer releases all on the device, and told's all on the host. */
-static ht_status allocate_vectors(ht_engine *e, int jacobi) {
+static ht_status allocate_vectors(ht_engine *e, const ht_engine_precond *precond) {
   const ht_store_view *a = &e->store->view;
   ht_cuda_cg_vectors *v = &e->v;
   int64_t narrow = e->store->plan.engine == HT_STORE_ENGINE_STREAMING ? a->padded * 4 : 0;
@@ -56,9 +54,10 @@ static ht_status allocate_vectors(ht_engine *e, int jacobi) {
                                 {a->blocks * 8, &v->block_norm2},
                                 {a->blocks * 8, &v->block_max},
                                 {sizeof *v->scalars, &v->scalars},
-                                {jacobi ? a->padded * 4 : 0, &v->inverse_diagonal},
-                                 {narrow, &v->narrow[0]},
-                                 {narrow, &v->narrow[1]}};
+                                {precond->diagonal ? a->padded * 4 : 0, &v->inverse_diagonal},
+                                {a->padded * precond->block * 4, &v->inverse_blocks},
+                                {narrow, &v->narrow[0]},
+                                {narrow, &v->narrow[1]}};
   HT_TRY(e->ctx, ht_cuda_allocate_parts(e->cuda, sizeof parts / sizeof *parts, parts));
   HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, 2 * sizeof *v->told + 3 * HT_CUDA_TOLD * 8, &v->told));
   *v->told = (ht_cuda_cg_scalars){.iteration = 0};
@@ -67,29 +66,31 @@ static ht_status allocate_vectors(ht_engine *e, int jacobi) {
   return HT_OK;
 }
 
-/* M^-1 of the scaled matrix, in [1/2, 2]: FP32 is a preconditioner as good as any. An empty row takes 1. */
-static ht_status make_inverse(ht_engine *e) {
-  int64_t padded = e->store->view.padded;
-  int threads = e->ctx->threads;
-  float *inverse;
-  HT_TRY(e->ctx, ht_allocate(e->ctx, padded, sizeof *inverse, &inverse));
-#pragma omp parallel for schedule(static) num_threads(threads) if (padded > PARALLEL_FROM)
-  for (int64_t i = 0; i < padded; i++) inverse[i] = e->store->scaled_diagonal[i] > 0 ? (float)(1 / e->store->scaled_diagonal[i]) : 1;
-  ht_status status = ht_cuda_send(e->cuda, padded * 4, inverse, (void *)(uintptr_t)e->v.inverse_diagonal);
-  ht_release(e->ctx, inverse);
-  return status;
-}
-
 static const ht_kernel multiply_kernels[MODES] = {HT_KERNEL_cg_multiply_16, HT_KERNEL_cg_multiply_32, HT_KERNEL_cg_multiply_64,
                                                   HT_KERNEL_cg_multiply_by_group};
 
+static ht_kernel update_kernel(const ht_engine *e, int narrow) {
+  if (e->v.inverse_blocks) return narrow ? HT_KERNEL_cg_update_blocks_narrow : HT_KERNEL_cg_update_blocks;
+  return narrow ? HT_KERNEL_cg_update_narrow : HT_KERNEL_cg_update;
+}
+
 static int is_narrow(int mode) { return mode < HT_LEVEL_64; }
 
-/* The update and the product, a few times over. Captured on our own stream: the caller's is left in peace, and a graph runs on any. */
-static ht_status capture(ht_engine *e, int mode) {
+static void launch_iteration(ht_engine *e, int mode) {
   ht_store_view *a = &e->store->view;
+  int by_group = mode == MODES - 1;
   ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS},
-            multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS};
+            multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS},
+            precondition = {.grid = (unsigned)e->precondition_blocks, .block = THREADS};
+  ht_cuda_launch(e->cuda, update_kernel(e, is_narrow(mode)), update, HT_ARGS(a, &e->v, &e->stride));
+  ht_cuda_launch(e->cuda, multiply_kernels[mode], multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
+  if (e->precondition_blocks)
+    ht_cuda_launch(e->cuda, HT_KERNEL_cg_precondition, precondition,
+                   HT_ARGS(a, &e->v, &e->stride, &e->update_blocks, &e->multiply_blocks[mode], &by_group));
+}
+
+/* An iteration, a few times over. Captured on our own stream: the caller's is left in peace, and a graph runs on any. */
+static ht_status capture(ht_engine *e, int mode) {
   const ht_cuda_driver *driver = e->cuda->driver;
   CUstream stream = e->cuda->stream;
   CUgraph graph = NULL;
@@ -97,10 +98,7 @@ static ht_status capture(ht_engine *e, int mode) {
   e->cuda->stream = e->cuda->own;
   int entered = ht_cuda_enter(e->cuda);
   CUresult result = driver->cuStreamBeginCapture(e->cuda->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-  for (int k = 0; result == CUDA_SUCCESS && k < REPLAYED; k++) {
-    ht_cuda_launch(e->cuda, is_narrow(mode) ? HT_KERNEL_cg_update_narrow : HT_KERNEL_cg_update, update, HT_ARGS(a, &e->v, &e->stride));
-    ht_cuda_launch(e->cuda, multiply_kernels[mode], multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
-  }
+  for (int k = 0; result == CUDA_SUCCESS && k < REPLAYED; k++) launch_iteration(e, mode);
   if (result == CUDA_SUCCESS) result = driver->cuStreamEndCapture(e->cuda->stream, &graph);
   if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&e->graph[mode], graph, 0);
   if (graph) driver->cuGraphDestroy(graph);
@@ -114,10 +112,15 @@ static int smaller(int64_t a, int64_t b) { return (int)(a < b ? a : b); }
 static ht_status make_streaming(ht_engine *e) {
   const ht_store_view *a = &e->store->view;
   int blocks, narrow;
-  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update, THREADS, 0, &blocks));
-  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update_narrow, THREADS, 0, &narrow));
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, update_kernel(e, 0), THREADS, 0, &blocks));
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, update_kernel(e, 1), THREADS, 0, &narrow));
   blocks = smaller(blocks, narrow);
   e->stride = e->update_blocks = smaller(blocks, (a->blocks + WARPS - 1) / WARPS);
+  if (e->v.inverse_blocks) {
+    HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_precondition, THREADS, 0, &blocks));
+    e->precondition_blocks = smaller(blocks, (a->blocks + WARPS - 1) / WARPS);
+    if (e->precondition_blocks > e->stride) e->stride = e->precondition_blocks;
+  }
   for (int mode = 0; mode < MODES; mode++) {
     HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, multiply_kernels[mode], THREADS, 0, &blocks));
     e->multiply_blocks[mode] = smaller(blocks, (a->slices + WARPS - 1) / WARPS);
@@ -132,16 +135,19 @@ static ht_status make_streaming(ht_engine *e) {
   return capture(e, HT_LEVEL_64);
 }
 
-/* By level and by log2 of the rows a thread. */
-#define ROWS(bits)                                                                                                                         \
-  { HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits, HT_KERNEL_cg_persistent_8_##bits }
-static const ht_kernel persistent_kernels[HT_LEVELS][4] = {ROWS(16), ROWS(32), ROWS(64)};
+/* With a diagonal M or inverse blocks, by level and by log2 of the rows a thread. */
+#define ROWS(name, bits)                                                                                                                   \
+  { HT_KERNEL_##name##_1_##bits, HT_KERNEL_##name##_2_##bits, HT_KERNEL_##name##_4_##bits, HT_KERNEL_##name##_8_##bits }
+#define LEVELS(name)                                                                                                                       \
+  { ROWS(name, 16), ROWS(name, 32), ROWS(name, 64) }
+static const ht_kernel persistent_kernels[2][HT_LEVELS][4] = {LEVELS(cg_persistent), LEVELS(cg_persistent_blocks)};
+#undef LEVELS
 #undef ROWS
 
 static ht_kernel persistent_kernel(const ht_engine *e, int level) {
   int rows_log2 = 0;
   while (1 << rows_log2 < e->rows) rows_log2++;
-  return persistent_kernels[level][rows_log2];
+  return persistent_kernels[e->v.inverse_blocks != NULL][level][rows_log2];
 }
 
 static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cuda->shared_block_bytes - STATIC_SHARED); }
@@ -167,14 +173,14 @@ static ht_status make_persistent(ht_engine *e) {
   return HT_OK;
 }
 
-static ht_status create(ht_engine *e, int jacobi) {
-  HT_TRY(e->ctx, allocate_vectors(e, jacobi));
-  if (jacobi) HT_TRY(e->ctx, make_inverse(e));
+static ht_status create(ht_engine *e, const ht_engine_precond *precond) {
+  HT_TRY(e->ctx, allocate_vectors(e, precond));
+  HT_TRY(e->ctx, ht_cuda_engine_precondition(e->store, precond, &e->v));
   if (e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT) return make_persistent(e);
   return make_streaming(e);
 }
 
-ht_status ht_cuda_engine_create(ht_store *store, const double *diagonal, int64_t capacity, ht_engine **out) {
+ht_status ht_cuda_engine_create(ht_store *store, const ht_engine_precond *precond, int64_t capacity, ht_engine **out) {
   ht_engine *e;
   *out = NULL;
   HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, 1, sizeof *e, &e));
@@ -183,7 +189,7 @@ ht_status ht_cuda_engine_create(ht_store *store, const double *diagonal, int64_t
   e->store = store;
   e->capacity = capacity;
   e->uniform = e->highest = HT_LEVEL_64;
-  ht_status status = create(e, diagonal != NULL);
+  ht_status status = create(e, precond);
   if (status != HT_OK) {
     ht_cuda_engine_release(e);
     return ht_trace(store->ctx, status, __func__, __FILE__, __LINE__);
@@ -348,6 +354,7 @@ static ht_status run_persistent(ht_engine *e) {
   const ht_store *store = e->store;
   ht_store_view *a = &e->store->view;
   int64_t columns = a->patch_rows + store->halo_most, unit = (value_bytes[e->highest] + 4) * HT_WARP + 8;
+  if (e->v.inverse_blocks) columns += a->patch_rows; /* a vector more */
   int64_t rest = e->cuda->shared_block_bytes - STATIC_SHARED - (columns + 4) * 8;
   int kept = smaller(rest / unit, INT32_MAX), plain = !e->store->exact_groups || e->highest == HT_LEVEL_16;
   ht_launch launch = {.grid = (unsigned)a->patches, .block = e->block, .shared_bytes = persistent_shared(e), .cooperative = 1};
