@@ -43,6 +43,7 @@ int info_command(ht_context *ctx, const cli_args *args);
 int gen_command(ht_context *ctx, const cli_args *args);
 int convert_command(ht_context *ctx, const cli_args *args);
 int bench_command(ht_context *ctx, const cli_args *args);
+int report_command(ht_context *ctx, const cli_args *args);
 int help_command(ht_context *ctx, const cli_args *args);
 int version_command(ht_context *ctx, const cli_args *args);
 

@@ -41,6 +41,12 @@ static const cli_option bench_options[] = {
     {"--verbose", NULL, "tell what the library decides, and where an error came from"},
     {NULL, NULL, NULL}};
 
+static const cli_option report_options[] = {{"-o", "RUN.html", "file to write"},
+                                            {"--title", "TEXT", "the page's title; default: halftone report"},
+                                            {"--quiet", NULL, "print nothing but errors"},
+                                            {"--verbose", NULL, "tell where an error came from"},
+                                            {NULL, NULL, NULL}};
+
 static const cli_option help_options[] = {{"--man", NULL, "print the manual page (troff)"}, {NULL, NULL, NULL}};
 static const cli_option no_options[] = {{NULL, NULL, NULL}};
 
@@ -62,6 +68,11 @@ const cli_command cli_commands[] = {
     {"bench", "A.mtx [--policy P,P] [--repeat N] [options]", "time solves of one system under several precision policies",
      "The policies take turns, so that a change of the machine's speed hits all of them. Medians are given, with the spread.",
      bench_options, CLI_SOLVER_OPTIONS, 1, bench_command},
+    {"report", "R.json [more.json ...] -o RUN.html", "draw runs as one page for a browser",
+     "Reads what `halftone solve A.mtx --trace --report R.json` wrote; up to 12 runs side by side. The page needs nothing else: residuals "
+     "against iterations and time, precision over the iterations and over the matrix, time by phase, bytes by precision. Without --trace "
+     "the report holds no histories, and those charts are left out.",
+     report_options, CLI_NO_MORE, 12, report_command},
     {"help", "[COMMAND] [KIND]", "explain a command", "", help_options, CLI_NO_MORE, 2, help_command},
     {"version", "", "print the version", "", no_options, CLI_NO_MORE, 0, version_command},
     {NULL, NULL, NULL, NULL, NULL, CLI_NO_MORE, 0, NULL}};

@@ -13,7 +13,7 @@ static void quote(FILE *file, const char *string) {
   free(text);
 }
 
-static void member(cli_json *json, const char *key) {
+void json_key(cli_json *json, const char *key) {
   fprintf(json->file, "%s\n%*s", json->members++ ? "," : "", 2 * json->depth, "");
   if (!key) return;
   quote(json->file, key);
@@ -28,7 +28,7 @@ void json_begin(cli_json *json, FILE *file) {
 void json_finish(cli_json *json) { fputs("\n}\n", json->file); }
 
 void json_open(cli_json *json, const char *key, char bracket) {
-  member(json, key);
+  json_key(json, key);
   fputc(bracket, json->file);
   json->depth++;
   json->members = 0;
@@ -42,12 +42,12 @@ void json_close(cli_json *json, char bracket) {
 }
 
 void json_text(cli_json *json, const char *key, const char *text) {
-  member(json, key);
+  json_key(json, key);
   quote(json->file, text);
 }
 
 void json_real(cli_json *json, const char *key, double value) {
-  member(json, key);
+  json_key(json, key);
   if (isfinite(value))
     fprintf(json->file, "%.17g", value);
   else
@@ -55,17 +55,17 @@ void json_real(cli_json *json, const char *key, double value) {
 }
 
 void json_integer(cli_json *json, const char *key, int64_t value) {
-  member(json, key);
+  json_key(json, key);
   fprintf(json->file, "%lld", (long long)value);
 }
 
 void json_number(cli_json *json, const char *key, const char *text) {
-  member(json, key);
+  json_key(json, key);
   fputs(text, json->file);
 }
 
 void json_flag(cli_json *json, const char *key, int value) {
-  member(json, key);
+  json_key(json, key);
   fputs(value ? "true" : "false", json->file);
 }
 
@@ -75,6 +75,6 @@ void json_members(cli_json *json, const char *object) {
   first += 1 + strspn(first + 1, " \n");
   while (last > first && strchr(" \n", last[-1])) last--;
   if (last == first) return;
-  member(json, NULL);
+  json_key(json, NULL);
   fwrite(first, 1, (size_t)(last - first), json->file);
 }

@@ -19,6 +19,8 @@ void json_real(cli_json *json, const char *key, double value);
 void json_integer(cli_json *json, const char *key, int64_t value);
 void json_number(cli_json *json, const char *key, const char *text); /* a finite number, already as text */
 void json_flag(cli_json *json, const char *key, int value);
+/* A member whose value the caller prints to json->file: what is long, on one line. */
+void json_key(cli_json *json, const char *key);
 /* The members of an object that the library wrote, as members here. */
 void json_members(cli_json *json, const char *object);
 

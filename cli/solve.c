@@ -7,6 +7,7 @@
 #include "output.h"
 #include "progress.h"
 #include "show.h"
+#include "trace.h"
 
 static int check_arguments(ht_context *ctx, const cli_args *args) {
   if (args->word_count < 1) return cli_bad("solve needs a matrix file; the form is: halftone solve %s", args->command->synopsis);
@@ -90,6 +91,7 @@ static void write_json(FILE *file, const cli_problem *problem, const ht_options 
   solve_write_report(&json, report);
   solve_write_options(&json, options);
   if (problem->columns > 1) write_columns(&json, solver, problem->columns);
+  trace_write(&json, solver);
   json_finish(&json);
 }
 

@@ -47,7 +47,7 @@ typedef struct ht_tilecsc_view {
   const int64_t *tile_entry;     /* first entry of each tile, tiles + 1 */
   const uint32_t *column_start;  /* 65 a tile */
   const uint16_t *row_index;     /* row inside the block, R = sentinel */
-  const double *scale;           /* 64 a tile: a power of two a column */
+  const double *scale;           /* a power of two a column of the matrix, to the end of the last column block */
   const double *value_f64;
   const float *value_f32;
   const uint16_t *value_bf16;
@@ -152,7 +152,8 @@ typedef enum ht_cg_event {
   HT_CG_FAILED     /* the operator or preconditioner reported an error (status in the context) */
 } ht_cg_event;
 
-typedef enum ht_decide_rule { HT_DECIDE_HOST, HT_DECIDE_RULE, HT_DECIDE_BUDGET } ht_decide_rule;
+/* LEARNED: the engine's network (engine_set_network). */
+typedef enum ht_decide_rule { HT_DECIDE_HOST, HT_DECIDE_RULE, HT_DECIDE_BUDGET, HT_DECIDE_LEARNED } ht_decide_rule;
 
 typedef struct ht_cg_plan ht_cg_plan; /* the backend's own */
 
@@ -304,6 +305,15 @@ typedef struct ht_backend {
   void (*store_release)(ht_store *store);
   int engine_blocks;
   ht_status (*engine_create)(ht_store *store, const ht_engine_precond *precond, int64_t capacity, ht_engine **engine);
+  /* The EvoCG paper's engine, the textbook loop on a device: on Tile-CSC, whose arrays lie in the backend's memory and are borrowed, in the
+   * caller's order and scale. column_error, as in ht_tilecsc, and diagonal lie in host memory. NULL where the backend has none. */
+  ht_status (*engine_create_on_tiles)(ht_context *ctx, const ht_tilecsc_view *a, const float *const column_error[HT_LEVEL_64],
+                                      const double *diagonal, int64_t capacity, ht_engine **engine);
+  /* For HT_DECIDE_LEARNED: a network that chooses the level of each column block from its 64 entries of the direction, in the caller's
+   * scale and divided by their norm; its actions are FP64, FP32 and 16 bits. weights: as in ht_network, in host memory, not kept. interval:
+   * iterations between two decisions, 0 for the state's decide_every. HT_UNSUPPORTED where the engine takes no network of that shape. NULL
+   * where the backend has no such thing. */
+  ht_status (*engine_set_network)(ht_engine *engine, const float *weights, int inputs, int hidden, int actions, int64_t interval);
   /* As cg_run; the records (history, alphas, betas) and block statistics go to state's arrays in host memory when a run ends, and the
    * matrix bytes that it read are added to bytes_level. */
   ht_cg_event (*engine_run)(ht_engine *engine, ht_cg_state *state);

@@ -55,11 +55,11 @@ static double unevenness(const ht_matrix *a, int64_t rows, block_set *set) {
 }
 
 /* Equally even heights: the greater has fewer tiles. */
-static int32_t choose_rows(const ht_matrix *a, int threads, block_set *set) {
+static int32_t choose_rows(const ht_matrix *a, const ht_tilecsc_rows *rows_wanted, block_set *set) {
   int32_t best = HT_TILECSC_LEAST_ROWS;
   double least = INFINITY;
-  for (int32_t rows = HT_TILECSC_LEAST_ROWS; rows <= HT_TILECSC_MOST_ROWS; rows *= 2) {
-    if ((a->n + rows - 1) / rows < 2 * (int64_t)threads) break;
+  for (int32_t rows = HT_TILECSC_LEAST_ROWS; rows <= rows_wanted->most; rows *= 2) {
+    if ((a->n + rows - 1) / rows < rows_wanted->least_blocks) break;
     double found = unevenness(a, rows, set);
     if (found > least) continue;
     least = found;
@@ -132,12 +132,23 @@ static void place_entries(ht_tilecsc *t, const ht_matrix *a, int64_t *slot, uint
   }
 }
 
-/* Narrow streams of entries begin..end-1, which share a column. Returns the scale's exponent; error gets, for each level, the
- * 2-norm of what rounding changed, divided by the scale: no square of it can overflow. */
-static int round_column(ht_tilecsc *t, int64_t begin, int64_t end, double error[HT_LEVEL_64]) {
-  double largest = 0, square_32 = 0, square_16 = 0;
-  for (int64_t e = begin; e < end; e++) largest = fmax(largest, fabs(t->value_f64[e]));
-  int exponent = largest > 0 ? ilogb(largest) : 0;
+/* A power of two a column: that of its largest entry, over all row blocks. */
+static void find_scales(ht_tilecsc *t) {
+  double *scale = t->scale;
+  memset(scale, 0, (size_t)(t->blocks * COLUMNS) * sizeof *scale);
+  for (int64_t tile = 0; tile < t->view.tiles; tile++)
+    for (int c = 0; c < COLUMNS; c++) {
+      const uint32_t *start = t->column_start + tile * STARTS + c;
+      double *largest = &scale[(int64_t)t->tile_column[tile] * COLUMNS + c];
+      for (uint32_t e = start[0]; e < start[1]; e++) *largest = fmax(*largest, fabs(t->value_f64[t->tile_entry[tile] + e]));
+    }
+  for (int64_t j = 0; j < t->blocks * COLUMNS; j++) scale[j] = scalbn(1, scale[j] > 0 ? ilogb(scale[j]) : 0);
+}
+
+/* Narrow streams of entries begin..end-1, which share a column. error gets, for each level, the 2-norm of what rounding changed, divided by
+ * the scale: no square of it can overflow. */
+static void round_column(ht_tilecsc *t, int64_t begin, int64_t end, int exponent, double error[HT_LEVEL_64]) {
+  double square_32 = 0, square_16 = 0;
   for (int64_t e = begin; e < end; e++) {
     double v = scalbn(t->value_f64[e], -exponent);
     t->value_f32[e] = ht_store_f32(v);
@@ -148,7 +159,6 @@ static int round_column(ht_tilecsc *t, int64_t begin, int64_t end, double error[
   }
   error[HT_LEVEL_32] = sqrt(square_32);
   error[HT_LEVEL_16] = sqrt(square_16);
-  return exponent;
 }
 
 /* To float, upwards: it is used as a bound. */
@@ -164,8 +174,8 @@ static void round_tiles(ht_tilecsc *t, double *column) {
     for (int c = 0; c < COLUMNS; c++) {
       const uint32_t *start = t->column_start + tile * STARTS + c;
       double error[HT_LEVEL_64];
-      int exponent = round_column(t, t->tile_entry[tile] + start[0], t->tile_entry[tile] + start[1], error);
-      t->scale[tile * COLUMNS + c] = scalbn(1, exponent);
+      int exponent = ilogb(t->scale[(int64_t)t->tile_column[tile] * COLUMNS + c]);
+      round_column(t, t->tile_entry[tile] + start[0], t->tile_entry[tile] + start[1], exponent, error);
       for (int level = 0; level < HT_LEVEL_64; level++) {
         double *sum = &column[level * width + (int64_t)t->tile_column[tile] * COLUMNS + c];
         *sum = hypot(*sum, scalbn(error[level], exponent));
@@ -190,6 +200,7 @@ ht_status ht_tilecsc_update(ht_tilecsc *t, const ht_matrix *matrix) {
   HT_TRY_GOTO(t->ctx, status, ht_allocate_zeroed(t->ctx, most * COLUMNS, sizeof *next, &next), done);
   HT_TRY_GOTO(t->ctx, status, ht_allocate_zeroed(t->ctx, HT_LEVEL_64 * t->blocks * COLUMNS, sizeof *column, &column), done);
   place_entries(t, matrix, slot, next);
+  find_scales(t);
   round_tiles(t, column);
 done:
   ht_release(t->ctx, column);
@@ -200,13 +211,13 @@ done:
 
 /* ---- objects ---- */
 
-static ht_status build_pattern(ht_tilecsc *t, const ht_matrix *a, int rows) {
+static ht_status build_pattern(ht_tilecsc *t, const ht_matrix *a, const ht_tilecsc_rows *rows) {
   block_set set = {NULL, 0, 0};
   int64_t *slot = NULL;
   ht_status status;
   HT_TRY_GOTO(t->ctx, status, ht_allocate_zeroed(t->ctx, t->blocks / 64 + 1, sizeof *set.word, &set.word), done);
   HT_TRY_GOTO(t->ctx, status, ht_allocate(t->ctx, t->blocks, sizeof *slot, &slot), done);
-  t->view.rows_per_block = rows ? rows : choose_rows(a, t->ctx->threads, &set);
+  t->view.rows_per_block = rows->asked ? rows->asked : choose_rows(a, rows, &set);
   t->view.row_blocks = (a->n + t->view.rows_per_block - 1) / t->view.rows_per_block;
   HT_TRY_GOTO(t->ctx, status, find_tiles(t, a, &set), done);
   t->view.tiles = t->tile_row_start[t->view.row_blocks];
@@ -225,12 +236,12 @@ static ht_status allocate_values(ht_tilecsc *t) {
   HT_TRY(t->ctx, ht_allocate(t->ctx, t->entries, sizeof *t->value_f64, &t->value_f64));
   HT_TRY(t->ctx, ht_allocate(t->ctx, t->entries, sizeof *t->value_f32, &t->value_f32));
   HT_TRY(t->ctx, ht_allocate(t->ctx, t->entries, sizeof *t->value_bf16, &t->value_bf16));
-  HT_TRY(t->ctx, ht_allocate(t->ctx, t->view.tiles * COLUMNS, sizeof *t->scale, &t->scale));
+  HT_TRY(t->ctx, ht_allocate(t->ctx, t->blocks * COLUMNS, sizeof *t->scale, &t->scale));
   for (int level = 0; level < HT_LEVEL_64; level++) HT_TRY(t->ctx, ht_allocate(t->ctx, t->blocks, sizeof(float), &t->column_error[level]));
   return HT_OK;
 }
 
-ht_status ht_tilecsc_create(ht_context *ctx, const ht_matrix *matrix, int rows, ht_tilecsc **tilecsc) {
+ht_status ht_tilecsc_create(ht_context *ctx, const ht_matrix *matrix, const ht_tilecsc_rows *rows, ht_tilecsc **tilecsc) {
   ht_status status;
   ht_tilecsc *t;
   *tilecsc = NULL;
@@ -252,7 +263,8 @@ ht_status ht_tilecsc_create(ht_context *ctx, const ht_matrix *matrix, int rows, 
                               .value_f64 = t->value_f64,
                               .value_f32 = t->value_f32,
                               .value_bf16 = t->value_bf16};
-  t->bytes = t->entries * (2 + 8 + 4 + 2) + t->view.tiles * (STARTS * 4 + COLUMNS * 8 + 4 + 8) + 8 + (t->view.row_blocks + 1) * 8;
+  t->bytes =
+      t->entries * (2 + 8 + 4 + 2) + t->view.tiles * (STARTS * 4 + 4 + 8) + t->blocks * COLUMNS * 8 + 8 + (t->view.row_blocks + 1) * 8;
   *tilecsc = t;
   return HT_OK;
 fail:

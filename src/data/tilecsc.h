@@ -19,9 +19,15 @@ typedef struct ht_tilecsc {
   uint16_t *value_bf16;
 } ht_tilecsc;
 
-/* rows: R, or 0 to choose it: among 32, 64, ..., 16384 with at least two row blocks a thread, the one whose row blocks have
- * the most even numbers of tiles. Products do not depend on R, to the bit. Errors: HT_NO_MEMORY. */
-ht_status ht_tilecsc_create(ht_context *ctx, const ht_matrix *matrix, int rows, ht_tilecsc **tilecsc);
+/* R: as asked for, or 0 to choose it: among 32, 64, ... up to `most` with at least so many row blocks, the one whose row blocks have the
+ * most even numbers of tiles. */
+typedef struct ht_tilecsc_rows {
+  int asked, most;
+  int64_t least_blocks;
+} ht_tilecsc_rows;
+
+/* On the CPU products do not depend on R, to the bit. Errors: HT_NO_MEMORY. */
+ht_status ht_tilecsc_create(ht_context *ctx, const ht_matrix *matrix, const ht_tilecsc_rows *rows, ht_tilecsc **tilecsc);
 /* New values on the same pattern. */
 ht_status ht_tilecsc_update(ht_tilecsc *tilecsc, const ht_matrix *matrix);
 void ht_tilecsc_destroy(ht_tilecsc *tilecsc); /* NULL is allowed */

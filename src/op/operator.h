@@ -24,11 +24,12 @@ struct ht_operator {
   const int32_t *order;                   /* solver order to caller's: order[new] = old, or NULL when natural */
   const char *ordering;                   /* "natural", "rcm", "patches"; NULL means natural */
   double time_ordering_s;
-  const ht_split_view *split; /* for the fused engine, or NULL */
-  int64_t engine_block;       /* with a store: unknowns that its order keeps together for the engine's block-Jacobi, or 0 */
-  int unknowns_per_node;      /* with a store: unknowns that share their neighbours, 1 where that is not so */
-  ht_store *store;            /* for the backend's own engine, or NULL: its order of the unknowns is its own, so `order` is NULL */
-  const ht_csr_view *csr;     /* A as it was given, in the backend's memory, or NULL */
+  const ht_split_view *split;   /* for the fused engine, or NULL */
+  int64_t engine_block;         /* with a store: unknowns that its order keeps together for the engine's block-Jacobi, or 0 */
+  int unknowns_per_node;        /* with a store: unknowns that share their neighbours, 1 where that is not so */
+  ht_store *store;              /* for the backend's own engine, or NULL: its order of the unknowns is its own, so `order` is NULL */
+  const ht_tilecsc_view *tiles; /* for the paper's engine: the arrays in the backend's memory, or NULL */
+  const ht_csr_view *csr;       /* A as it was given, in the backend's memory, or NULL */
 };
 
 ht_status ht_operator_create_csr(ht_context *ctx, const ht_backend *backend, const ht_matrix *matrix, ht_operator **op);

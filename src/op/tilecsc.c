@@ -26,7 +26,7 @@ static ht_status place(tilecsc_operator *op, int first) {
                      {v->tile_entry, (tiles + 1) * 8},
                      {v->column_start, tiles * (HT_COLUMN_BLOCK + 1) * 4},
                      {v->row_index, entries * 2},
-                     {v->scale, tiles * HT_COLUMN_BLOCK * 8},
+                     {v->scale, op->storage->blocks * HT_COLUMN_BLOCK * 8},
                      {v->value_f64, entries * 8},
                      {v->value_f32, entries * 4},
                      {v->value_bf16, entries * 2}};
@@ -51,8 +51,7 @@ static void count_bytes(const ht_tilecsc_view *a, const uint8_t *block_level, do
   for (int64_t t = 0; t < a->tiles; t++) {
     int level = block_level ? block_level[a->tile_column[t]] : HT_LEVEL_64;
     int64_t entries = a->tile_entry[t + 1] - a->tile_entry[t];
-    int scales = level == HT_LEVEL_64 ? 0 : HT_COLUMN_BLOCK * 8;
-    bytes_level[level] += (double)(entries * (value_bytes[level] + 2) + (HT_COLUMN_BLOCK + 1) * 4 + scales + 12);
+    bytes_level[level] += (double)(entries * (value_bytes[level] + 2) + (HT_COLUMN_BLOCK + 1) * 4 + 12);
   }
 }
 
@@ -90,6 +89,17 @@ static void destroy(ht_operator *self) {
   ht_release(self->ctx, self);
 }
 
+/* A device has many multiprocessors, and each of a block's warps sums of its own in shared memory. */
+static ht_tilecsc_rows wanted_rows(ht_context *ctx, const ht_backend *backend, int64_t asked) {
+  static const int64_t DEVICE_BLOCKS = 512;
+  static const int DEVICE_ROWS = 512;
+  ht_tilecsc_rows rows = {(int)asked, HT_TILECSC_MOST_ROWS, 2 * (int64_t)ctx->threads};
+  if (ht_backend_is_host(ctx, backend)) return rows;
+  rows.most = DEVICE_ROWS;
+  rows.least_blocks = DEVICE_BLOCKS;
+  return rows;
+}
+
 ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_backend *backend, const ht_operator_options *options,
                                      const ht_matrix *matrix, ht_operator **op) {
   ht_status status;
@@ -98,6 +108,7 @@ ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_backend *backend,
   HT_CHECK(ctx, !options->tile_rows || (options->tile_rows >= HT_TILECSC_LEAST_ROWS && options->tile_rows <= HT_TILECSC_MOST_ROWS),
            HT_BAD_OPTION, "tile-rows is 0 (chosen) or %d to %d with format tilecsc, and is %lld", HT_TILECSC_LEAST_ROWS,
            HT_TILECSC_MOST_ROWS, (long long)options->tile_rows);
+  const ht_tilecsc_rows rows = wanted_rows(ctx, backend, options->tile_rows);
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *self, &self));
   self->base = (ht_operator){.ctx = ctx,
                              .backend = backend,
@@ -107,10 +118,11 @@ ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_backend *backend,
                              .apply = apply,
                              .update = update,
                              .destroy = destroy};
-  HT_TRY_GOTO(ctx, status, ht_tilecsc_create(ctx, matrix, (int)options->tile_rows, &self->storage), fail);
+  HT_TRY_GOTO(ctx, status, ht_tilecsc_create(ctx, matrix, &rows, &self->storage), fail);
   HT_TRY_GOTO(ctx, status, place(self, 0), fail);
   self->base.bytes = self->storage->bytes;
   self->base.blocks = self->storage->blocks;
+  self->base.tiles = &self->view;
   if (!ht_backend_is_host(ctx, backend)) {
     HT_TRY_GOTO(ctx, status, backend->memory_create(ctx, self->base.blocks, &self->level), fail);
     HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, self->base.blocks, 1, &self->sent), fail); /* as the memory that was created */

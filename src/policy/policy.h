@@ -33,6 +33,7 @@ struct ht_policy {
 /* What auto chooses from, all measured when the matrix is prepared; the shares go to the report too. */
 typedef struct ht_policy_facts {
   int levels;            /* the operator has levels */
+  int preconditioned;    /* by more than the identity: Ritz values are those of a matrix of norm about 1 */
   int device;            /* its products and engines are a device's own */
   double bytes_streamed; /* matrix at FP64 and vectors, an iteration */
   double cache_bytes;

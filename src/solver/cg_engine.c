@@ -1,5 +1,5 @@
-/* The loop of a backend's own store: the engine keeps the vectors and runs until an event; scalars, records and levels are the host's.
- * SPDX-License-Identifier: BSD-3-Clause */
+/* The loop of a backend's own engine, on its store or on Tile-CSC: the engine keeps the vectors and runs until an event; scalars, records
+ * and levels are the host's. SPDX-License-Identifier: BSD-3-Clause */
 #include "solver/loop.h"
 
 static void set_iterate(ht_loop *loop, const double *x) { loop->op->backend->engine_set_iterate(loop->engine, x); }
@@ -19,21 +19,38 @@ static ht_cg_event run(ht_loop *loop) {
 
 static const ht_loop_calls calls = {run, set_iterate, get_iterate, set_residual, get_residual, direction_square, levels_changed};
 
-ht_status ht_loop_create_engine(ht_context *ctx, ht_operator *op, const ht_engine_precond *precond, int64_t capacity, ht_loop **out) {
-  ht_loop *loop;
-  ht_status status;
+static ht_status create_on_store(ht_loop *loop, const ht_engine_precond *precond) {
+  const ht_operator *op = loop->op;
   ht_store_info info;
-  *out = NULL;
-  HT_TRY(ctx, ht_loop_allocate(ctx, op, 0, capacity, &loop));
-  HT_TRY_GOTO(ctx, status, op->backend->engine_create(op->store, precond, capacity, &loop->engine), fail);
+  HT_TRY(loop->ctx, op->backend->engine_create(op->store, precond, loop->state.capacity, &loop->engine));
   op->backend->store_info(op->store, &info);
   loop->name = info.engine;
-  loop->scaled = loop->decides = 1;
+  loop->scaled = 1;
   loop->state.n = info.padded;
-  loop->state.block_level = loop->block_level;
   /* 4 reads and 4 writes, where they leave the chip; block-Jacobi is read twice, and r, s once more */
   double inverse = precond->block ? 2 * 4.0 * (double)precond->block + 2 * 8 : precond->diagonal ? 2 * 4 : 0;
   loop->vector_bytes = (8 * 8.0 + inverse) * (double)info.padded;
+  return HT_OK;
+}
+
+static ht_status create_on_tiles(ht_loop *loop, const double *diagonal) {
+  const ht_operator *op = loop->op;
+  HT_TRY(loop->ctx,
+         op->backend->engine_create_on_tiles(loop->ctx, op->tiles, op->column_error, diagonal, loop->state.capacity, &loop->engine));
+  loop->name = "paper";
+  loop->state.n = op->n;
+  loop->vector_bytes = (13 * 8.0 + (diagonal ? 16 : 0)) * (double)op->n; /* 9 reads and 4 writes, where they leave the chip */
+  return HT_OK;
+}
+
+ht_status ht_loop_create_engine(ht_context *ctx, ht_operator *op, const ht_engine_precond *precond, int64_t capacity, ht_loop **out) {
+  ht_loop *loop;
+  ht_status status;
+  *out = NULL;
+  HT_TRY(ctx, ht_loop_allocate(ctx, op, 0, capacity, &loop));
+  HT_TRY_GOTO(ctx, status, op->store ? create_on_store(loop, precond) : create_on_tiles(loop, precond->diagonal), fail);
+  loop->decides = 1;
+  loop->state.block_level = loop->block_level;
   loop->calls = &calls;
   levels_changed(loop);
   *out = loop;

@@ -8,9 +8,7 @@
 /* Below this a solve on the CPU ends before a GPU has taken the matrix in. */
 static const int64_t LEAST_NONZEROS = 20000;
 
-static int asks_for_a_store(const struct ht_options *o) {
-  return o->solve.engine == HT_ENGINE_PERSISTENT || o->solve.engine == HT_ENGINE_STREAMING;
-}
+int ht_engine_is_a_gpus(int engine) { return engine == HT_ENGINE_PERSISTENT || engine == HT_ENGINE_STREAMING || engine == HT_ENGINE_PAPER; }
 
 /* What the options or the problem leave to the CPU alone, as the end of a sentence; NULL where it is all the same. */
 static const char *only_on_cpu(const struct ht_options *o, int64_t nnz) {
@@ -28,8 +26,8 @@ static ht_status check_named(ht_context *ctx, const struct ht_options *o, int64_
   int is_host = ht_backend_is_host(ctx, backend);
   HT_CHECK(ctx, is_host || nnz >= 0, HT_UNSUPPORTED,
            "the caller's operator works in the host's memory, which the %s backend does not; use --backend cpu", backend->name);
-  HT_CHECK(ctx, backend->store_create || !asks_for_a_store(o), HT_BAD_OPTION,
-           "the engines persistent and streaming are a GPU's, and the backend is %s; use --engine auto", backend->name);
+  HT_CHECK(ctx, backend->store_create || !ht_engine_is_a_gpus(o->solve.engine), HT_BAD_OPTION,
+           "the engines persistent, streaming and paper are a GPU's, and the backend is %s; use --engine auto", backend->name);
   int possible = o->op.format == HT_FORMAT_CSR       ? backend->csr_multiply != NULL
                  : o->op.format == HT_FORMAT_TILECSC ? backend->tilecsc_multiply != NULL
                                                      : backend->store_create || is_host;
@@ -65,7 +63,7 @@ ht_status ht_choose_backend(ht_context *ctx, const struct ht_options *o, int64_t
     HT_TRY(ctx, take(ctx, o, nnz, o->solve.backend, backend));
     return HT_OK;
   }
-  if (asks_for_a_store(o)) {
+  if (ht_engine_is_a_gpus(o->solve.engine)) {
     HT_TRY(ctx, take(ctx, o, nnz, "cuda", backend));
     snprintf(why, HT_REPORT_TEXT, "cuda: the engine asked for works there only");
     return HT_OK;

@@ -4,6 +4,8 @@
 #include "backend/backend.h"
 #include "solver/options.h"
 
+/* HT_ENGINE_...: one that only a device has. */
+int ht_engine_is_a_gpus(int engine);
 /* By options->solve.backend. nnz: of the matrix, -1 for the caller's operator. A name gives that backend, opened, or the error that says
  * why not, and an empty `why`. "auto" gives cuda where there is one that the options and the size suit, else cpu, and no error:
  * `why` (HT_REPORT_TEXT) says what was chosen, and why. */

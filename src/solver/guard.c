@@ -51,7 +51,7 @@ static void begin(ht_guard *g, double norm) {
   g->claimed = INFINITY;
   g->futile = 0;
   g->improved_at = 0;
-  g->check_every = g->loop->decides && !(g->policy.error_start > 0) ? ENGINE_CHECK_EVERY : CHECK_EVERY;
+  g->check_every = g->loop->decides && !(g->policy.error_start > 0) && !g->policy.learned ? ENGINE_CHECK_EVERY : CHECK_EVERY;
   g->next_check = g->check_every;
   g->next_pause = g->progress ? 0 : g->loop->decides ? ENGINE_FIRST_PAUSE : 1;
   g->segment_end = -1;
@@ -67,14 +67,28 @@ static void begin(ht_guard *g, double norm) {
   g->loop->calls->set_residual(g->loop, g->residual);
 }
 
+/* Levels that a device changed in the run before are told here too, and with them the reason. */
+static void record_levels(const ht_guard *g, int64_t iteration) {
+  int on_device = g->loop->state.decide_rule != HT_DECIDE_HOST;
+  ht_recorder_levels(g->recorder, iteration, g->loop->block_level, on_device ? HT_TRACE_DEVICE : HT_TRACE_POLICY);
+}
+
+static void record_time(const ht_guard *g) {
+  if (g->recorder) ht_recorder_time(g->recorder, g->loop->state.iteration, ht_seconds() - g->started);
+}
+
 /* A converged solve leaves x and its residual as the certificate saw them, with its norm in `certified`. */
 static ht_status iterate(ht_guard *g, ht_outcome *outcome, double *norm) {
+  const ht_cg_state *s = &g->loop->state;
   for (int done = 0; !done;) {
     set_events(g);
+    record_levels(g, s->iteration + !s->fresh);
     ht_cg_event event = g->loop->calls->run(g->loop);
     HT_TRY(g->ctx, g->certifier.backend->failed(g->ctx));
+    record_time(g);
     HT_TRY(g->ctx, ht_guard_handle(g, event, &done, outcome));
   }
+  record_levels(g, s->iteration);
   *norm = g->certified;
   return HT_OK;
 }
@@ -207,9 +221,14 @@ static ht_status solve_in_scale(ht_guard *g, ht_report *report) {
     g->best_written = 1;
   }
   g->best_norm = norm;
+  ht_recorder_residual(g->recorder, 0, norm / g->norm_b, HT_TRACE_START);
+  record_time(g);
   if (!ht_guard_meets_goal(g, norm)) {
     HT_TRY(g->ctx, iterate(g, &report->outcome, &norm));
-    if (report->outcome != HT_CONVERGED) HT_TRY(g->ctx, keep_best(g, &norm));
+    if (report->outcome != HT_CONVERGED) {
+      HT_TRY(g->ctx, keep_best(g, &norm));
+      ht_recorder_residual(g->recorder, g->loop->state.iteration, norm / g->norm_b, HT_TRACE_END);
+    }
   }
   if (ht_guard_meets_goal(g, norm)) report->outcome = HT_CONVERGED;
   if (g->shift) HT_TRY(g->ctx, round_iterate(g, report, &norm));
@@ -299,6 +318,7 @@ ht_status ht_guard_solve(ht_guard *g, const double *b, double *x, ht_report *rep
   g->shift = 0;
   g->certifier.products = 0;
   g->certifier.time_s = 0;
+  ht_recorder_begin(g->recorder);
   HT_TRY(g->ctx, place(g, b, x));
   HT_TRY(g->ctx, solve_placed(g, report));
   if (g->x != x) HT_TRY(g->ctx, g->certifier.backend->download(g->ctx, g->loop->op->n * (int64_t)sizeof(double), g->x, x));
@@ -338,5 +358,7 @@ void ht_guard_release(ht_guard *g) {
     *host[k] = NULL;
   }
   ht_certifier_release(&g->certifier);
+  ht_recorder_release(g->recorder);
+  g->recorder = NULL;
   ht_policy_release(g->ctx, &g->asked);
 }

@@ -9,6 +9,7 @@
 #include "solver/loop.h"
 #include "solver/null_space.h"
 #include "solver/options.h"
+#include "solver/trace.h"
 
 /* What the report tells of x and its residual. */
 typedef enum ht_fact { HT_FACT_R_NORM_INF, HT_FACT_X_NORM_INF, HT_FACT_XB, HT_FACT_XR, HT_FACTS } ht_fact;
@@ -26,6 +27,7 @@ typedef struct ht_guard {
   int64_t policy_interval;
   ht_progress_fn progress;
   void *progress_user;
+  ht_recorder *recorder; /* NULL: nobody wants a trace */
   /* workspace, n each, in the backend's memory; own_b and own_x stand for the caller's where the backend does not reach them */
   double *residual, *previous, *best, *own_b, *own_x;
   double *host; /* what the host looks at, where it cannot touch the backend's memory; else NULL */

@@ -5,7 +5,7 @@
 #include "solver/guard.h"
 #include "solver/spectrum.h"
 
-enum { NULL_TEST_AFTER = 200, FUTILE_CLAIMS = 3 };
+enum { NULL_TEST_AFTER = 200, FUTILE_CLAIMS = 3, PATIENCE = 256 };
 static const double POLL_EVERY_S = 0.05; /* for the stop flag, the time limit and the progress callback */
 
 /* Each handler sets *done and *outcome when the solve is over. */
@@ -143,18 +143,47 @@ void ht_guard_ritz_extremes(const ht_guard *g, double *smallest, double *largest
   ht_ritz_extremes(steps < s->capacity ? steps : s->capacity, s->alphas, s->betas, g->ritz, smallest, largest);
 }
 
+/* The residual is made exact, and the loop goes on, direction and all, at a higher level. */
+static ht_status leave_level(ht_guard *g) {
+  double norm, change;
+  ht_guard_give_up_level(g);
+  HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
+  ht_guard_replace(g, norm, change);
+  return HT_OK;
+}
+
+/* What the levels in use change the scaled matrix by, as far as that is for the guard to judge: a policy that mixes levels is not. */
+static double level_error(const ht_guard *g) {
+  const double error[HT_LEVELS] = {g->known->error_16, g->known->error_32, 0};
+  if (g->policy.error_start > 0 || !g->policy.learned || g->by_budget) return g->policy.error_start;
+  ht_level level = ht_guard_lowest_level(g);
+  for (int64_t b = 0; b < g->loop->op->blocks; b++)
+    if (g->loop->block_level[b] != level) return 0;
+  return error[level];
+}
+
 /* A level's error must stay small against the smallest eigenvalue, which the Ritz values approach from above. When it no longer
  * is, the residual is made exact and the loop goes on, direction and all, under the fallback. */
 static ht_status check_level(ht_guard *g) {
   static const double SAFE = 4; /* the 2-norm of random errors is about twice their largest column norm */
-  double smallest, largest, norm, change;
-  if (!(g->policy.error_start > 0) || g->segment_end >= 0) return HT_OK;
+  double smallest, largest, error = level_error(g);
+  if (!(error > 0) || g->segment_end >= 0) return HT_OK;
   ht_guard_ritz_extremes(g, &smallest, &largest);
-  if (!(smallest < SAFE * g->policy.error_start)) return HT_OK;
-  ht_guard_give_up_level(g);
+  if (!(smallest < SAFE * error * (g->known->preconditioned ? 1 : largest))) return HT_OK;
+  HT_TRY(g->ctx, leave_level(g));
   g->policy.error_start = 0;
-  HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
-  ht_guard_replace(g, norm, change);
+  return HT_OK;
+}
+
+/* A low level that makes no progress is left, without a replacement or a claim to show it: a new low of the residual may take as long
+ * as all before it, and a moment more. The second half of the iterations that are allowed is FP64's. */
+static ht_status check_patience(ht_guard *g) {
+  const ht_cg_state *s = &g->loop->state;
+  int idle = s->iteration - g->improved_at >= PATIENCE + g->improved_at, late = s->iteration > s->iteration_end / 2;
+  if (g->to_replace == HT_LEVEL_64 || ht_guard_lowest_level(g) == HT_LEVEL_64 || !(idle || late)) return HT_OK;
+  HT_TRY(g->ctx, leave_level(g));
+  ht_guard_restart(g); /* a direction that led nowhere is conjugate to nothing */
+  g->improved_at = s->iteration;
   return HT_OK;
 }
 
@@ -205,7 +234,7 @@ static ht_status poll(ht_guard *g, double elapsed, int *done, ht_outcome *outcom
   int stop = ht_stop_requested(g->ctx);
   if (g->progress) {
     ht_progress view = {s->iteration, s->norm_r / g->norm_b, elapsed, NULL};
-    if (!g->loop->scaled && !g->shift) HT_TRY(g->ctx, ht_guard_look(g, s->x, &view.x));
+    if (s->x && !g->loop->scaled && !g->shift) HT_TRY(g->ctx, ht_guard_look(g, s->x, &view.x));
     stop |= g->progress(g->progress_user, &view) != 0;
   }
   if (stop) {
@@ -225,6 +254,7 @@ static ht_status on_pause(ht_guard *g, ht_cg_event event, int *done, ht_outcome 
   if (!*done && g->loop->state.iteration >= g->next_check) {
     g->next_check = g->loop->state.iteration + g->check_every;
     HT_TRY(g->ctx, check_level(g));
+    HT_TRY(g->ctx, check_patience(g));
     HT_TRY(g->ctx, check_progress(g, done, outcome));
   }
   plan_pause(g, elapsed);

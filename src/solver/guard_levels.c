@@ -31,8 +31,12 @@ static int64_t sum_of_levels(const ht_guard *g) {
   return sum;
 }
 
-/* The lowest level whose error the policy leaves to replacement. */
-static ht_level level_to_replace(const ht_guard *g) { return g->policy.replaces && !g->by_budget ? ht_guard_lowest_level(g) : HT_LEVEL_64; }
+/* The lowest level whose error the policy leaves to replacement; one that holds every value exactly has none. */
+static ht_level level_to_replace(const ht_guard *g) {
+  const double exact[HT_LEVELS] = {g->known->share_exact_16, g->known->share_exact_32, 1};
+  ht_level lowest = ht_guard_lowest_level(g);
+  return g->policy.replaces && !g->by_budget && !(exact[lowest] == 1) ? lowest : HT_LEVEL_64;
+}
 
 void ht_guard_note_levels(ht_guard *g) { g->to_replace = level_to_replace(g); }
 
@@ -80,6 +84,7 @@ double ht_guard_first_drop(ht_level level) { return level == HT_LEVEL_16 ? 0.03 
 static void raise_floor(ht_guard *g) {
   ht_level lowest = ht_guard_lowest_level(g);
   g->floor = lowest < HT_LEVEL_64 ? lowest + 1 : HT_LEVEL_64;
+  ht_recorder_because(g->recorder, HT_TRACE_RAISE);
   enforce_floor(g);
   ht_guard_note_levels(g);
   g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(ht_guard_lowest_level(g)) : 0;
@@ -91,6 +96,7 @@ void ht_guard_give_up_level(ht_guard *g) {
     raise_floor(g);
     return;
   }
+  ht_recorder_because(g->recorder, HT_TRACE_FALLBACK);
   g->policy.decide = g->policy.fallback;
   g->policy.rule = g->policy.fallback_rule;
   g->policy.fallback = NULL;
@@ -121,6 +127,10 @@ static double distance(ht_guard *g, double square) {
   return ht_norm2_of_square(&g->certifier, g->previous, square);
 }
 
+static void record_residual(const ht_guard *g, double norm, ht_trace_why why) {
+  ht_recorder_residual(g->recorder, g->loop->state.iteration, norm / g->norm_b, why);
+}
+
 static void note_gap(ht_guard *g, double norm, double change) {
   g->gap = change;
   g->gap_borne = KEEP_DIRECTION * norm;
@@ -131,6 +141,7 @@ ht_status ht_guard_refresh(ht_guard *g, double *norm, double *change) {
   g->loop->calls->get_iterate(g->loop, g->x);
   g->loop->calls->get_residual(g->loop, g->previous);
   HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, 1, &apart, norm));
+  record_residual(g, *norm, HT_TRACE_REPLACEMENT);
   g->certified = *norm;
   *change = distance(g, apart.result);
   note_gap(g, *norm, *change);
@@ -150,6 +161,7 @@ ht_status ht_guard_refresh_claim(ht_guard *g, double *norm, double *change) {
   g->loop->calls->get_iterate(g->loop, g->x);
   list_facts(g);
   HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, HT_FACTS, g->facts, norm));
+  record_residual(g, *norm, HT_TRACE_CLAIM);
   g->facts_of = g->certifier.products;
   g->certified = *norm;
   *change = 0;
@@ -194,6 +206,7 @@ ht_status ht_guard_restore(ht_guard *g) {
   double norm;
   g->loop->calls->set_iterate(g->loop, g->best);
   HT_TRY(g->ctx, ht_certify(&g->certifier, g->best, g->b, g->residual, 0, NULL, &norm));
+  record_residual(g, norm, HT_TRACE_RESTORE);
   g->loop->calls->set_residual(g->loop, g->residual);
   ht_guard_restart(g);
   ht_guard_note_levels(g);

@@ -23,11 +23,11 @@ typedef struct ht_loop_calls {
 struct ht_loop {
   const ht_loop_calls *calls;
   ht_context *ctx;
-  const char *name; /* "textbook", "fused"; of a store's engine: "persistent", "streaming" */
+  const char *name; /* "textbook", "fused"; of a device's engine: "persistent", "streaming", "paper" */
   ht_operator *op;
   ht_precond *precond;
   ht_cg_plan *plan;  /* fused only */
-  ht_engine *engine; /* of a store only: it keeps the vectors */
+  ht_engine *engine; /* of a store, or the paper's: it keeps the vectors */
   int scaled;        /* the vectors are in an order and scale of the solver's own, where ||A|| is about 1 */
   int decides;       /* it can follow a rule of ht_decide_rule by itself */
   double *diagonal;  /* fused only: the preconditioner */
@@ -43,7 +43,7 @@ struct ht_loop {
 ht_status ht_loop_create_textbook(ht_context *ctx, ht_operator *op, ht_precond *precond, int64_t capacity, ht_loop **loop);
 /* op->split must be there. diagonal: that of A in the caller's order for Jacobi, NULL for no preconditioner. */
 ht_status ht_loop_create_fused(ht_context *ctx, ht_operator *op, const double *diagonal, int64_t capacity, ht_loop **loop);
-/* op->store must be there. */
+/* op->store must be there, or op->tiles and a backend with the paper's engine, which takes no blocks. */
 ht_status ht_loop_create_engine(ht_context *ctx, ht_operator *op, const ht_engine_precond *precond, int64_t capacity, ht_loop **loop);
 void ht_loop_destroy(ht_loop *loop); /* NULL is allowed */
 

@@ -6,7 +6,7 @@
 #include "policy/options.h"
 #include "precond/options.h"
 
-enum { HT_ENGINE_AUTO, HT_ENGINE_FUSED, HT_ENGINE_TEXTBOOK, HT_ENGINE_PERSISTENT, HT_ENGINE_STREAMING };
+enum { HT_ENGINE_AUTO, HT_ENGINE_FUSED, HT_ENGINE_TEXTBOOK, HT_ENGINE_PERSISTENT, HT_ENGINE_STREAMING, HT_ENGINE_PAPER };
 enum { HT_STOPPING_TRUE, HT_STOPPING_PAPER };
 enum { HT_MOST_DEFAULT_ITERATIONS = 200000 }; /* the default limit is 10 n, within 1,000 and this */
 
@@ -17,11 +17,13 @@ enum { HT_MOST_DEFAULT_ITERATIONS = 200000 }; /* the default limit is 10 n, with
   X(REAL, time_limit, 0, 0, 1e9, AT_SOLVE, NULL, "seconds a solve may take; 0 means no limit")                                             \
   X(CHOICE, stopping, 0, 0, 1, AT_SOLVE, "true|paper",                                                                                     \
     "what is tested: the true residual, or the recursive one against ||r0|| without replacement, as the EvoCG paper does")                 \
-  X(CHOICE, engine, 0, 0, 4, AT_PREPARE, "auto|fused|textbook|persistent|streaming",                                                       \
-    "CG loop: textbook takes all; fused (the CPU's) needs split storage and none or jacobi, persistent and streaming (a GPU's) take "      \
-    "block-jacobi, too")                                                                                                                   \
+  X(CHOICE, engine, 0, 0, 5, AT_PREPARE, "auto|fused|textbook|persistent|streaming|paper",                                                 \
+    "CG loop: textbook takes all; fused is the CPU's, with split storage and none or jacobi, persistent and streaming a GPU's, which "     \
+    "take block-jacobi, too; paper: the EvoCG paper's, a GPU's, with tilecsc storage")                                                     \
   X(TEXT, backend, 0, 0, 0, AT_PREPARE, "auto", "where the work is done: auto, cpu, cuda, or cuda:N for the N-th device from 0")           \
-  X(INTEGER, threads, 0, 0, 4096, AT_PREPARE, NULL, "threads of the context; 0 leaves them: every core this process may use, if never set")
+  X(INTEGER, threads, 0, 0, 4096, AT_PREPARE, NULL,                                                                                        \
+    "threads of the context; 0 leaves them: every core this process may use, if never set")                                                \
+  X(FLAG, trace, 0, 0, 1, AT_PREPARE, NULL, "record precisions, true residuals and time by iteration, for `halftone report`")
 
 HT_OPTION_STRUCT(ht_solve_options, HT_SOLVE_OPTIONS);
 

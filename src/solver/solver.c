@@ -214,11 +214,13 @@ static int64_t engine_block(const ht_solver *s) {
   return ht_precond_block(o, s->n, ht_node_unknowns(s->ctx, &a));
 }
 
+static int is_paper(const ht_solver *s) { return s->options.solve.engine == HT_ENGINE_PAPER && s->options.op.format == HT_FORMAT_AUTO; }
+
 static ht_status make_operator(ht_solver *s) {
   const ht_operator_options *o = &s->options.op;
   if (s->apply) return ht_operator_create_callback(s->ctx, s->n, s->apply, s->apply_user, &s->op);
   if (o->format == HT_FORMAT_CSR) return ht_operator_create_csr(s->ctx, s->backend, s->symmetric, &s->op);
-  if (o->format == HT_FORMAT_TILECSC) return ht_operator_create_tilecsc(s->ctx, s->backend, o, s->symmetric, &s->op);
+  if (o->format == HT_FORMAT_TILECSC || is_paper(s)) return ht_operator_create_tilecsc(s->ctx, s->backend, o, s->symmetric, &s->op);
   if (s->backend->store_create)
     return ht_operator_create_store(s->ctx, s->backend, o, store_engine(s), engine_block(s), s->symmetric, &s->op);
   return ht_operator_create_split(s->ctx, s->backend, o, s->symmetric, &s->op);
@@ -251,19 +253,29 @@ static ht_status make_engine_loop(ht_solver *s, int jacobi) {
   return ht_loop_create_engine(s->ctx, s->op, &precond, history_capacity(s), &s->loop);
 }
 
-/* The engines run the split storage, or a backend's own, with a diagonal preconditioner, a backend's also with block-Jacobi; everything
- * else runs the textbook loop. */
+static int can_be_paper(const ht_solver *s, int diagonal_only) {
+  return diagonal_only && s->op->tiles && s->op->backend->engine_create_on_tiles;
+}
+
+/* The engines run the split storage, or a backend's own, with a diagonal preconditioner, a backend's also with block-Jacobi, and the
+ * paper's Tile-CSC where it is asked for; everything else runs the textbook loop. */
 static ht_status make_loop(ht_solver *s) {
-  static const char *const names[] = {"auto", "fused", "textbook", "persistent", "streaming"};
+  static const char *const names[] = {"auto", "fused", "textbook", "persistent", "streaming", "paper"};
   int wanted = s->options.solve.engine, jacobi = !strcmp(s->precond->name, "jacobi");
   int diagonal_only = jacobi || !strcmp(s->precond->name, "none");
   int fused = diagonal_only && s->op->split && s->op->backend->cg_run;
   int own = (diagonal_only || (s->op->engine_block && is_block_jacobi(s))) && s->op->store && s->op->backend->engine_run;
-  HT_CHECK(s->ctx, wanted == HT_ENGINE_AUTO || wanted == HT_ENGINE_TEXTBOOK || (wanted == HT_ENGINE_FUSED ? fused : own), HT_BAD_OPTION,
-           "the engine %s needs --format split, --precond none or jacobi (on a GPU block-jacobi, too) and a backend that has it, and has "
-           "%s, %s and %s; use --engine auto",
-           names[wanted], s->op->format, s->precond->name, s->op->backend->name);
-  if (own && wanted != HT_ENGINE_TEXTBOOK) return make_engine_loop(s, jacobi);
+  HT_CHECK(s->ctx,
+           wanted == HT_ENGINE_AUTO || wanted == HT_ENGINE_TEXTBOOK ||
+               (wanted == HT_ENGINE_FUSED   ? fused
+                : wanted == HT_ENGINE_PAPER ? can_be_paper(s, diagonal_only)
+                                            : own),
+           HT_BAD_OPTION,
+           "the engine %s needs --format %s, --precond %s and a backend that has it, and has %s, %s and %s; use --engine auto",
+           names[wanted], wanted == HT_ENGINE_PAPER ? "tilecsc" : "split",
+           wanted == HT_ENGINE_FUSED || wanted == HT_ENGINE_PAPER ? "none or jacobi" : "none, jacobi or block-jacobi", s->op->format,
+           s->precond->name, s->op->backend->name);
+  if ((own && wanted != HT_ENGINE_TEXTBOOK) || wanted == HT_ENGINE_PAPER) return make_engine_loop(s, jacobi);
   if (fused && wanted != HT_ENGINE_TEXTBOOK)
     return ht_loop_create_fused(s->ctx, s->op, jacobi ? s->diagonal : NULL, history_capacity(s), &s->loop);
   return ht_loop_create_textbook(s->ctx, s->op, s->precond, history_capacity(s), &s->loop);
@@ -290,6 +302,7 @@ static ht_policy_facts gather_facts(const ht_solver *s) {
   f.bytes_streamed = (double)s->op->bytes + s->loop->vector_bytes;
   f.nonzeros_per_row = (double)s->op->nnz / (double)s->n;
   f.device = s->op->store != NULL;
+  f.preconditioned = strcmp(s->precond->name, "none") != 0;
   if (f.device) gather_store_facts(s, &f);
   if (!a || !s->op->nnz) return f;
   double exact_16 = 0, exact_32 = 0;
@@ -346,6 +359,7 @@ static ht_status make_all(ht_solver *s) {
   *g = (ht_guard){
       .ctx = s->ctx, .loop = s->loop, .matrix = s->matrix, .null_space = &s->null_space, .options = &s->options.solve, .known = &s->facts};
   HT_TRY(s->ctx, ht_guard_allocate(g, s->symmetric != s->matrix));
+  if (s->options.solve.trace) HT_TRY(s->ctx, ht_recorder_create(s->ctx, s->op->blocks, &g->recorder));
   s->facts = gather_facts(s);
   HT_TRY(s->ctx, make_policy(s));
   HT_TRY(s->ctx, s->backend->failed(s->ctx));
@@ -356,7 +370,7 @@ static ht_status make_all(ht_solver *s) {
 static ht_status make_somewhere(ht_solver *s) {
   if (!s->op) HT_TRY(s->ctx, ht_choose_backend(s->ctx, &s->options, s->matrix ? s->matrix->nnz : -1, &s->backend, s->why_backend));
   ht_status status = make_all(s);
-  int on_gpu_only = s->options.solve.engine == HT_ENGINE_PERSISTENT || s->options.solve.engine == HT_ENGINE_STREAMING;
+  int on_gpu_only = ht_engine_is_a_gpus(s->options.solve.engine);
   int elsewhere =
       !on_gpu_only && s->why_backend[0] && !ht_backend_is_host(s->ctx, s->backend) && (status == HT_NO_MEMORY || status == HT_UNSUPPORTED);
   if (status == HT_OK || !elsewhere) return status;
@@ -520,4 +534,9 @@ int64_t ht_solver_history(const ht_solver *s, const double **history) {
   const ht_cg_state *state = &s->loop->state;
   *history = state->history;
   return state->iteration + 1 < state->capacity ? state->iteration + 1 : state->capacity;
+}
+
+const ht_solve_trace *ht_solver_trace(const ht_solver *s) {
+  if (!s->guard.recorder || !s->columns || s->column_reports[s->columns - 1].iterations < 0) return NULL;
+  return ht_recorder_view(s->guard.recorder);
 }

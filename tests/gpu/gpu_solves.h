@@ -1,4 +1,4 @@
-/* Solves through the public interface, as a caller sees them, and what they must meet. SPDX-License-Identifier: BSD-3-Clause */
+/* Whole solves through the public interface. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_TEST_GPU_SOLVES_H
 #define HT_TEST_GPU_SOLVES_H
 #include "gpu/gpu_helpers.h"

@@ -246,7 +246,7 @@ static ht_tilecsc_view tiles_to_device(gpu *g, const ht_tilecsc *t, void **owned
   v.tile_entry = owned[2] = gpu_copy(g, 8 * (v.tiles + 1), v.tile_entry);
   v.column_start = owned[3] = gpu_copy(g, 4 * 65 * v.tiles, v.column_start);
   v.row_index = owned[4] = gpu_copy(g, 2 * t->entries, v.row_index);
-  v.scale = owned[5] = gpu_copy(g, 8 * 64 * v.tiles, v.scale);
+  v.scale = owned[5] = gpu_copy(g, 8 * 64 * t->blocks, v.scale);
   v.value_f64 = owned[6] = gpu_copy(g, 8 * t->entries, v.value_f64);
   v.value_f32 = owned[7] = gpu_copy(g, 4 * t->entries, v.value_f32);
   v.value_bf16 = owned[8] = gpu_copy(g, 2 * t->entries, v.value_bf16);
@@ -261,11 +261,12 @@ static void fill_levels(int choice, int64_t blocks, uint8_t *level) {
 /* Stored values are the same on both sides, so that only the order of the sums differs. */
 static void tilecsc_agrees(gpu *g, const ht_matrix *a, int tile_rows) {
   ht_tilecsc *t;
-  assert_int_equal(ht_tilecsc_create(g->ctx, a, tile_rows, &t), HT_OK);
+  const ht_tilecsc_rows height = {.asked = tile_rows, .most = HT_TILECSC_MOST_ROWS, .least_blocks = 2};
+  assert_int_equal(ht_tilecsc_create(g->ctx, a, &height, &t), HT_OK);
   void *owned[TILE_ARRAYS];
   ht_tilecsc_view device = tiles_to_device(g, t, owned);
   pair p = make_pair(g, a->n);
-  double *expected = numbers(4, a->n);
+  double *expected = numbers(4, a->n), *again = numbers(4, a->n);
   uint8_t *level = malloc((size_t)t->blocks);
   assert_non_null(level);
   for (int choice = 0; choice <= HT_LEVELS + 1; choice++) { /* each level, a mixture, and none given */
@@ -275,6 +276,9 @@ static void tilecsc_agrees(gpu *g, const ht_matrix *a, int tile_rows) {
     g->cpu->tilecsc_multiply(g->ctx, &t->view, given ? level : NULL, p.x, expected);
     g->cuda->tilecsc_multiply(g->ctx, &device, given ? device_level : NULL, p.dx, p.dy);
     gpu_fetch(g, 8 * a->n, p.dy, p.result);
+    g->cuda->tilecsc_multiply(g->ctx, &device, given ? device_level : NULL, p.dx, p.dy);
+    gpu_fetch(g, 8 * a->n, p.dy, again);
+    assert_memory_equal(again, p.result, 8 * (size_t)a->n);
     ht_csr_view view = {a->n, a->nnz, a->row_start, a->columns, a->values};
     assert_rows_close(&view, 1 + 0x1p-8, p.x, NULL, p.result, expected); /* BF16 rounds by 2^-9 at most */
     g->cuda->memory_release(g->ctx, device_level);
@@ -282,6 +286,7 @@ static void tilecsc_agrees(gpu *g, const ht_matrix *a, int tile_rows) {
   for (int i = 0; i < TILE_ARRAYS; i++) g->cuda->memory_release(g->ctx, owned[i]);
   free(level);
   free(expected);
+  free(again);
   free_pair(g, &p);
   ht_tilecsc_destroy(t);
 }

@@ -144,6 +144,34 @@ static void all_are_certified(void **state) {
   ht_context_destroy(ctx);
 }
 
+/* Values that 16 bits hold exactly leave nothing to replace, whoever chose them; where a low level leads nowhere, FP64 still comes in time.
+ */
+static void low_levels_are_left_and_kept(void **state) {
+  static settings_list none = {{NULL, NULL}};
+  ht_context *ctx;
+  ht_matrix *exact, *hard;
+  char policy[2 * PATH_SIZE];
+  (void)state;
+  OK(ht_context_create(&ctx));
+  OK(generate_line(ctx, "biharmonic size=14", &exact));
+  OK(generate_line(ctx, "spd size=100 condition=1e6", &hard));
+  double *x = vector(196), *b = vector(196);
+  random_vector(5, 196, b);
+  say(ctx, learned_always(ctx, HT_LEARNED_TILES, SAY_16, 2), "any", policy);
+  const char *const policies[] = {"fixed:bf16", policy};
+  for (int k = 0; k < 2; k++) {
+    ht_report f64 = solve_with(ctx, exact, "fixed:f64", none, b, x), r = solve_with(ctx, exact, policies[k], none, b, x);
+    assert_int_equal(r.replacements, 0);
+    assert_int_equal(r.iterations, f64.iterations);
+    r = solve_with(ctx, hard, policies[k], none, b, x);
+    assert_int_equal(r.outcome, HT_CONVERGED);
+  }
+  forget(policy);
+  free(x), free(b);
+  ht_matrix_destroy(exact), ht_matrix_destroy(hard);
+  ht_context_destroy(ctx);
+}
+
 /* Systems that have no answer end as they do in FP64. */
 static void outcomes_are_true(void **state) {
   static const double indefinite[] = {1, 3, 0, 3, 1, 3, 0, 3, 1}, singular[] = {1, -1, 0, -1, 2, -1, 0, -1, 1};
@@ -352,6 +380,7 @@ int main(void) {
                                      cmocka_unit_test(threads_change_nothing),
                                      cmocka_unit_test(the_direction_is_shown),
                                      cmocka_unit_test(on_a_device),
-                                     cmocka_unit_test(refusals)};
+                                     cmocka_unit_test(refusals),
+                                     cmocka_unit_test(low_levels_are_left_and_kept)};
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

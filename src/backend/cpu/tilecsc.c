@@ -16,7 +16,7 @@ enum { COLUMNS = HT_COLUMN_BLOCK, MOST_ROWS = 16384 };
 static void add_tile(const ht_tilecsc_view *a, int64_t tile, ht_level level, const double *x, double *sum) {
   int64_t first = a->tile_entry[tile];
   const uint32_t *start = a->column_start + tile * (COLUMNS + 1);
-  const double *scale = a->scale + tile * COLUMNS;
+  const double *scale = a->scale + (int64_t)a->tile_column[tile] * COLUMNS;
   x += (int64_t)a->tile_column[tile] * COLUMNS;
   switch (level) {
   case HT_LEVEL_16: TILE_LOOP(ht_load_bf16(a->value_bf16[e]), x[c] * scale[c]) break;

@@ -23,7 +23,7 @@ typedef struct ht_cuda_cg_scalars {
   double owed_alpha, owed_beta;
   int32_t uniform;        /* level of all blocks; -1: as block_level says */
   uint32_t finished;      /* blocks of the product that are through */
-  double level_groups[3]; /* groups read at each level since the run began, for the bytes */
+  double level_groups[3]; /* groups read at each level since the run began, for the bytes; the paper's engine: bytes */
 } ht_cuda_cg_scalars;
 
 typedef struct ht_cuda_cg_vectors {
@@ -46,5 +46,13 @@ typedef struct ht_cuda_cg_vectors {
   double *exchange[2]; /* 4 a row: M r, M s, p of boundary rows */
   uint32_t *barrier;
 } ht_cuda_cg_vectors;
+
+/* What the EvoCG paper's engine knows of each column block, besides the tiles. */
+typedef struct ht_cuda_tiles_facts {
+  int64_t padded, blocks;           /* padded: 64 a block */
+  const float *error_16, *error_32; /* largest column errors */
+  const double *inverse_diagonal;   /* NULL: M = I */
+  const double *bytes;              /* that a product reads for it: `blocks` numbers for each level */
+} ht_cuda_tiles_facts;
 
 #endif

@@ -2,11 +2,12 @@
 // which one reduction gives all sums. SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include "backend/cuda/cg.h"
+#include "backend/cuda/decode.cuh"
 
 namespace ht {
 
 enum event { CONTINUE, REACHED, LIMIT, DECIDE, CURVATURE, NONFINITE, DROPPED, GREW, PAUSE }; // ht_cg_event
-enum decide_rule { DECIDE_HOST, DECIDE_RULE, DECIDE_BUDGET };                                // ht_decide_rule
+enum decide_rule { DECIDE_HOST, DECIDE_RULE, DECIDE_BUDGET }; // ht_decide_rule; the host calls for what is learned
 enum sums { RZ, RR, PAP, RMS, SMS };
 
 // alpha, and beta from the rz that is predicted for the next residual; the two divisions do not wait for each other.
@@ -57,6 +58,13 @@ __device__ inline void tell(const ht_cuda_cg_vectors &v, const ht_cuda_cg_scalar
     for (int64_t i = s.first + threadIdx.x; i < end; i += blockDim.x) v.told_records[k * HT_CUDA_TOLD + i - s.first] = records[k][i];
   if (threadIdx.x == 0) *v.told = s;
   __threadfence_system();
+}
+
+// The rule of EvoCG section 4.7, and the error budget of policy/policy.c with the calibration of the look before.
+__device__ inline int decide(const ht_cuda_cg_scalars &c, double norm2, double largest, double e16, double e32, double blocks) {
+  if (c.decide_rule == DECIDE_RULE) return largest < 1e-11 ? LEVEL_16 : largest < 1e-10 ? LEVEL_32 : LEVEL_64;
+  double budget = fmin(c.theta * c.target, c.eta * c.norm_r) / c.alpha, share = budget * budget / blocks;
+  return c.calibration_16 * e16 * e16 * norm2 <= share ? LEVEL_16 : c.calibration_32 * e32 * e32 * norm2 <= share ? LEVEL_32 : LEVEL_64;
 }
 
 // s_i^2: exponents stay far from the ends of the range, as the store checks.

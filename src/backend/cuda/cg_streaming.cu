@@ -40,13 +40,6 @@ __device__ inline double block_sum(double v, double *shared) {
   return sum;
 }
 
-// The rule of EvoCG section 4.7, and the error budget of policy/policy.c with the calibration of the look before.
-__device__ inline int decide(const ht_cuda_cg_scalars &c, double norm2, double largest, double e16, double e32, double blocks) {
-  if (c.decide_rule == DECIDE_RULE) return largest < 1e-11 ? LEVEL_16 : largest < 1e-10 ? LEVEL_32 : LEVEL_64;
-  double budget = fmin(c.theta * c.target, c.eta * c.norm_r) / c.alpha, share = budget * budget / blocks;
-  return c.calibration_16 * e16 * e16 * norm2 <= share ? LEVEL_16 : c.calibration_32 * e32 * e32 * norm2 <= share ? LEVEL_32 : LEVEL_64;
-}
-
 struct look {
   double norm2, caller_norm2, caller_max; // of p in a block
 };

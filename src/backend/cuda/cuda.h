@@ -129,6 +129,9 @@ void ht_cuda_store_info(const ht_store *store, ht_store_info *info);
 void ht_cuda_store_multiply(ht_store *store, const uint8_t *block_level, const double *x, double *y);
 void ht_cuda_store_release(ht_store *store);
 ht_status ht_cuda_engine_create(ht_store *store, const ht_engine_precond *precond, int64_t capacity, ht_engine **engine);
+ht_status ht_cuda_engine_create_on_tiles(ht_context *ctx, const ht_tilecsc_view *a, const float *const column_error[HT_LEVEL_64],
+                                         const double *diagonal, int64_t capacity, ht_engine **engine);
+ht_status ht_cuda_engine_set_network(ht_engine *engine, const float *weights, int inputs, int hidden, int actions, int64_t interval);
 ht_cg_event ht_cuda_engine_run(ht_engine *engine, ht_cg_state *state);
 void ht_cuda_engine_set_levels(ht_engine *engine, const uint8_t *block_level);
 void ht_cuda_engine_set_iterate(ht_engine *engine, const double *x);

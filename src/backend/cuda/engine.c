@@ -1,15 +1,15 @@
 /* The CG engines' host side: vectors, launches, and what comes back when a run ends. The persistent engine is one cooperative launch a run;
- * the streaming engine replays a graph until the device says that something happened. SPDX-License-Identifier: BSD-3-Clause */
-#include "backend/cuda/engine_precond.h"
+ * the streaming engine and the EvoCG paper's replay graphs until the device says that something happened.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "backend/cuda/engine.h"
 #include <math.h>
 #include <string.h>
 
 enum {
-  MIXED = -1,
-  MODES = HT_LEVELS + 1,
+  MIXED = HT_ENGINE_MIXED,
+  MODES = HT_ENGINE_MODES,
   THREADS = 256,
   WARPS = THREADS / 32,
-  REPLAYED = 8,
   SUMS = 16,
   PERSISTENT_SUMS = 2 * 8 * 160,
   STATIC_SHARED = 4096,
@@ -17,45 +17,24 @@ enum {
   WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
 };
 
-struct ht_engine {
-  ht_context *ctx;
-  ht_cuda *cuda;
-  ht_store *store;
-  ht_cuda_cg_vectors v;
-  ht_cuda_cg_scalars *staged; /* pinned, behind v.told: scalars on their way to the device */
-  int64_t capacity;
-  int uniform; /* level of all blocks, or MIXED */
-  int highest; /* of any block */
-  int narrow;  /* streaming: where the direction is, in v.narrow or in v.p */
-  /* streaming */
-  int update_blocks, multiply_blocks[MODES], precondition_blocks, stride; /* precondition_blocks: 0 where M is diagonal */
-  CUgraphExec graph[MODES]; /* made when it is first needed: all groups at a level, or each at its own */
-  CUevent passed[2];
-  /* persistent */
-  unsigned block;
-  int rows; /* a thread */
-};
-
 /* ---- making ---- */
 
 /* x's pointer releases all on the device, and told's all on the host. */
-static ht_status allocate_vectors(ht_engine *e, const ht_engine_precond *precond) {
-  const ht_store_view *a = &e->store->view;
+ht_status ht_cuda_engine_allocate(ht_engine *e) {
   ht_cuda_cg_vectors *v = &e->v;
-  int64_t narrow = e->store->plan.engine == HT_STORE_ENGINE_STREAMING ? a->padded * 4 : 0;
-  const ht_cuda_part parts[] = {{a->padded * 8, &v->x},
-                                {a->padded * 8, &v->r},
-                                {a->padded * 8, &v->p},
-                                {a->padded * 8, &v->s},
-                                {e->capacity * 8, &v->history},
-                                {e->capacity * 8, &v->alphas},
-                                {e->capacity * 8, &v->betas},
-                                {a->blocks, &v->block_level},
-                                {a->blocks * 8, &v->block_norm2},
-                                {a->blocks * 8, &v->block_max},
+  int64_t whole = e->padded * 8, records = e->capacity * 8,
+          narrow = e->store && e->store->plan.engine == HT_STORE_ENGINE_STREAMING ? e->padded * 4 : 0;
+  const ht_cuda_part parts[] = {{whole, &v->x},
+                                {whole, &v->r},
+                                {whole, &v->p},
+                                {whole, &v->s},
+                                {records, &v->history},
+                                {records, &v->alphas},
+                                {records, &v->betas},
+                                {e->blocks, &v->block_level},
+                                {e->blocks * 8, &v->block_norm2},
+                                {e->blocks * 8, &v->block_max},
                                 {sizeof *v->scalars, &v->scalars},
-                                {precond->diagonal ? a->padded * 4 : 0, &v->inverse_diagonal},
-                                {a->padded * precond->block * 4, &v->inverse_blocks},
                                 {narrow, &v->narrow[0]},
                                 {narrow, &v->narrow[1]}};
   HT_TRY(e->ctx, ht_cuda_allocate_parts(e->cuda, sizeof parts / sizeof *parts, parts));
@@ -63,7 +42,12 @@ static ht_status allocate_vectors(ht_engine *e, const ht_engine_precond *precond
   *v->told = (ht_cuda_cg_scalars){.iteration = 0};
   e->staged = v->told + 1;
   v->told_records = (double *)(v->told + 2);
-  return HT_OK;
+  e->uniform = e->highest = HT_LEVEL_64;
+  int entered = ht_cuda_enter(e->cuda);
+  CUresult result = CUDA_SUCCESS;
+  for (int k = 0; result == CUDA_SUCCESS && k < 2; k++) result = e->cuda->driver->cuEventCreate(&e->passed[k], CU_EVENT_DISABLE_TIMING);
+  ht_cuda_leave(e->cuda, entered);
+  return ht_cuda_check(e->cuda, result, "creating an event");
 }
 
 static const ht_kernel multiply_kernels[MODES] = {HT_KERNEL_cg_multiply_16, HT_KERNEL_cg_multiply_32, HT_KERNEL_cg_multiply_64,
@@ -76,21 +60,22 @@ static ht_kernel update_kernel(const ht_engine *e, int narrow) {
 
 static int is_narrow(int mode) { return mode < HT_LEVEL_64; }
 
-static void launch_iteration(ht_engine *e, int mode) {
+static ht_status launch_iteration(ht_engine *e, int mode) {
+  if (!e->store) return ht_cuda_paper_iteration(e);
   ht_store_view *a = &e->store->view;
   int by_group = mode == MODES - 1;
   ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS},
             multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS},
             precondition = {.grid = (unsigned)e->precondition_blocks, .block = THREADS};
-  ht_cuda_launch(e->cuda, update_kernel(e, is_narrow(mode)), update, HT_ARGS(a, &e->v, &e->stride));
-  ht_cuda_launch(e->cuda, multiply_kernels[mode], multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
-  if (e->precondition_blocks)
-    ht_cuda_launch(e->cuda, HT_KERNEL_cg_precondition, precondition,
-                   HT_ARGS(a, &e->v, &e->stride, &e->update_blocks, &e->multiply_blocks[mode], &by_group));
+  HT_TRY(e->ctx, ht_cuda_launch(e->cuda, update_kernel(e, is_narrow(mode)), update, HT_ARGS(a, &e->v, &e->stride)));
+  HT_TRY(e->ctx, ht_cuda_launch(e->cuda, multiply_kernels[mode], multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks)));
+  if (!e->precondition_blocks) return HT_OK;
+  return ht_cuda_launch(e->cuda, HT_KERNEL_cg_precondition, precondition,
+                        HT_ARGS(a, &e->v, &e->stride, &e->update_blocks, &e->multiply_blocks[mode], &by_group));
 }
 
-/* An iteration, a few times over. Captured on our own stream: the caller's is left in peace, and a graph runs on any. */
-static ht_status capture(ht_engine *e, int mode) {
+/* 1 << run iterations. Captured on our own stream: the caller's is left in peace, and a graph runs on any. */
+static ht_status capture(ht_engine *e, int mode, int run) {
   const ht_cuda_driver *driver = e->cuda->driver;
   CUstream stream = e->cuda->stream;
   CUgraph graph = NULL;
@@ -98,14 +83,16 @@ static ht_status capture(ht_engine *e, int mode) {
   e->cuda->stream = e->cuda->own;
   int entered = ht_cuda_enter(e->cuda);
   CUresult result = driver->cuStreamBeginCapture(e->cuda->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-  for (int k = 0; result == CUDA_SUCCESS && k < REPLAYED; k++) launch_iteration(e, mode);
+  for (int k = 0; result == CUDA_SUCCESS && k < 1 << run; k++) launch_iteration(e, mode);
   if (result == CUDA_SUCCESS) result = driver->cuStreamEndCapture(e->cuda->stream, &graph);
-  if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&e->graph[mode], graph, 0);
+  if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&e->graph[mode][run], graph, 0);
   if (graph) driver->cuGraphDestroy(graph);
   ht_cuda_leave(e->cuda, entered);
   e->cuda->stream = stream;
   return ht_cuda_check(e->cuda, result, "making the graph of an iteration");
 }
+
+enum { LONGEST_RUN = HT_ENGINE_RUNS - 1 };
 
 static int smaller(int64_t a, int64_t b) { return (int)(a < b ? a : b); }
 
@@ -127,12 +114,7 @@ static ht_status make_streaming(ht_engine *e) {
     if (e->multiply_blocks[mode] > e->stride) e->stride = e->multiply_blocks[mode];
   }
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, SUMS * (int64_t)e->stride * 8, &e->v.sums));
-  int entered = ht_cuda_enter(e->cuda);
-  CUresult result = CUDA_SUCCESS;
-  for (int k = 0; result == CUDA_SUCCESS && k < 2; k++) result = e->cuda->driver->cuEventCreate(&e->passed[k], CU_EVENT_DISABLE_TIMING);
-  ht_cuda_leave(e->cuda, entered);
-  HT_TRY(e->ctx, ht_cuda_check(e->cuda, result, "creating an event"));
-  return capture(e, HT_LEVEL_64);
+  return capture(e, HT_LEVEL_64, LONGEST_RUN);
 }
 
 /* With a diagonal M or inverse blocks, by level and by log2 of the rows a thread. */
@@ -174,8 +156,8 @@ static ht_status make_persistent(ht_engine *e) {
 }
 
 static ht_status create(ht_engine *e, const ht_engine_precond *precond) {
-  HT_TRY(e->ctx, allocate_vectors(e, precond));
-  HT_TRY(e->ctx, ht_cuda_engine_precondition(e->store, precond, &e->v));
+  HT_TRY(e->ctx, ht_cuda_engine_allocate(e));
+  HT_TRY(e->ctx, ht_cuda_engine_precondition(e, precond));
   if (e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT) return make_persistent(e);
   return make_streaming(e);
 }
@@ -187,8 +169,9 @@ ht_status ht_cuda_engine_create(ht_store *store, const ht_engine_precond *precon
   e->ctx = store->ctx;
   e->cuda = store->cuda;
   e->store = store;
+  e->padded = store->view.padded;
+  e->blocks = store->view.blocks;
   e->capacity = capacity;
-  e->uniform = e->highest = HT_LEVEL_64;
   ht_status status = create(e, precond);
   if (status != HT_OK) {
     ht_cuda_engine_release(e);
@@ -202,20 +185,31 @@ void ht_cuda_engine_release(ht_engine *e) {
   if (!e) return;
   const ht_cuda_cg_vectors *v = &e->v;
   int entered = ht_cuda_enter(e->cuda);
-  for (int mode = 0; mode < MODES; mode++)
-    if (e->graph[mode]) e->cuda->driver->cuGraphExecDestroy(e->graph[mode]);
+  for (int k = 0; k < MODES * HT_ENGINE_RUNS; k++)
+    if (e->graph[k / HT_ENGINE_RUNS][k % HT_ENGINE_RUNS])
+      e->cuda->driver->cuGraphExecDestroy(e->graph[k / HT_ENGINE_RUNS][k % HT_ENGINE_RUNS]);
   for (int k = 0; k < 2; k++)
     if (e->passed[k]) e->cuda->driver->cuEventDestroy(e->passed[k]);
   ht_cuda_leave(e->cuda, entered);
   ht_cuda_release(e->cuda, v->x);
   ht_cuda_release(e->cuda, v->sums);
+  ht_cuda_release(e->cuda, (void *)(uintptr_t)v->inverse_diagonal);
+  ht_cuda_release(e->cuda, (void *)(uintptr_t)v->inverse_blocks);
+  ht_cuda_release(e->cuda, (void *)(uintptr_t)e->network.weights);
+  ht_cuda_release(e->cuda, (void *)(uintptr_t)e->network.biases);
+  ht_cuda_paper_release(e);
   ht_cuda_release_host(e->cuda, v->told);
   ht_release(e->ctx, e);
 }
 
 /* ---- vectors in and out ---- */
 
+/* The paper's engine works in the caller's order and scale. */
 static void move(ht_engine *e, ht_kernel kernel, int sign, const double *from, double *to) {
+  if (!e->store) {
+    ht_cuda_copy_async(e->cuda, e->tiles.n * 8, from, to);
+    return;
+  }
   ht_store_view *a = &e->store->view;
   ht_cuda_launch(e->cuda, kernel, ht_cuda_over(a->padded), HT_ARGS(a, &sign, &from, &to));
 }
@@ -263,39 +257,45 @@ static const double *wide_direction(ht_engine *e) {
 }
 
 void ht_cuda_engine_get_direction(ht_engine *e, double *p) {
-  const ht_store *store = e->store;
-  if (ht_cuda_copy(e->cuda, store->view.padded * 8, wide_direction(e), p) != HT_OK) return; /* `failed` says so */
-  for (int64_t i = 0; i < store->view.padded; i++) p[i] = ldexp(p[i], -store->exponent[i]);
+  if (ht_cuda_copy(e->cuda, e->padded * 8, wide_direction(e), p) != HT_OK) return; /* `failed` says so */
+  for (int64_t i = 0; i < e->padded && e->store; i++) p[i] = ldexp(p[i], -e->store->exponent[i]);
 }
 
 double ht_cuda_engine_direction_square(ht_engine *e) {
   const double *p = wide_direction(e);
-  return ht_cuda_dot(e->ctx, e->store->view.padded, p, p);
+  return ht_cuda_dot(e->ctx, e->padded, p, p);
 }
 
 void ht_cuda_engine_set_levels(ht_engine *e, const uint8_t *block_level) {
   int lowest = HT_LEVEL_64, highest = HT_LEVEL_16;
-  for (int64_t b = 0; b < e->store->view.blocks; b++) {
+  for (int64_t b = 0; b < e->blocks; b++) {
     if (block_level[b] < lowest) lowest = block_level[b];
     if (block_level[b] > highest) highest = block_level[b];
   }
   e->highest = highest;
   e->uniform = lowest == highest ? highest : MIXED;
   if (e->uniform == MIXED) /* complete when it returns: the levels are the caller's */
-    ht_cuda_copy(e->cuda, e->store->view.blocks, block_level, e->v.block_level);
+    ht_cuda_copy(e->cuda, e->blocks, block_level, e->v.block_level);
   else
-    ht_cuda_fill(e->cuda, e->store->view.blocks, e->uniform, e->v.block_level);
+    ht_cuda_fill(e->cuda, e->blocks, e->uniform, e->v.block_level);
 }
 
 /* ---- a run ---- */
 
+/* What an error of the scaled matrix may become in the caller's scale, squared: before anything is measured. */
+static double widest_calibration(const ht_engine *e) {
+  int exponent = e->store ? e->store->exponent_most : 0;
+  return (double)((int64_t)1 << (exponent > 0 ? (exponent < 30 ? 2 * exponent : 60) : 0));
+}
+
 static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
-  double widest =
-      (double)((int64_t)1 << (e->store->exponent_most > 0 ? (e->store->exponent_most < 30 ? 2 * e->store->exponent_most : 60) : 0));
+  double widest = widest_calibration(e);
   int64_t first = s->fresh ? s->iteration : s->iteration + 1;
   /* A run that goes on after a pause looks when it would have looked without one: pauses depend on the clock, and change no bit. */
   const ht_cuda_cg_scalars *told = e->v.told;
+  int learned = s->decide_rule == HT_DECIDE_LEARNED; /* the host says when */
   int goes_on = !s->fresh && s->decide_rule != HT_DECIDE_HOST && told->decide_rule == s->decide_rule && told->iteration + 1 == first;
+  if (!goes_on) e->next = s->decide_at;
   *e->staged = (ht_cuda_cg_scalars){.iteration = first,
                                     .first = first,
                                     .norm_r = s->norm_r,
@@ -307,7 +307,9 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
                                     .replace_below = s->replace_below,
                                     .grow_above = s->grow_above,
                                     .iteration_end = s->iteration_end,
-                                    .decide_at = goes_on ? told->decide_at : s->decide_at,
+                                    .decide_at = learned   ? INT64_MAX
+                                                 : goes_on ? told->decide_at
+                                                           : s->decide_at,
                                     .pause_at = s->pause_at,
                                     .capacity = e->capacity,
                                     .decide_rule = s->decide_rule,
@@ -328,25 +330,46 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
 /* All groups at one level, unless the policy or the groups' exactness tell them apart. */
 static int mode_of(const ht_engine *e) {
   int level = e->staged->uniform;
+  if (!e->store) return 0;
   if (level == MIXED || (level == HT_LEVEL_64 && e->store->exact_groups)) return MODES - 1;
   return level == HT_LEVEL_32 && e->store->info.share_exact_16 > 0 && e->store->exact_groups ? MODES - 1 : level;
 }
 
-static ht_status run_streaming(ht_engine *e) {
+static ht_status replay(ht_engine *e, int mode, int run, int k) {
   const ht_cuda_driver *driver = e->cuda->driver;
-  volatile int32_t *event = &e->v.told->event;
-  CUresult result = CUDA_SUCCESS;
-  int mode = mode_of(e);
-  if (!e->graph[mode]) HT_TRY(e->ctx, capture(e, mode));
+  if (!e->graph[mode][run]) HT_TRY(e->ctx, capture(e, mode, run));
   int entered = ht_cuda_enter(e->cuda);
-  /* One replay ahead of the one that is waited for; after an event its kernels end at once. */
-  for (int k = 0; result == CUDA_SUCCESS && *event == HT_CG_CONTINUE; k++) {
-    result = driver->cuGraphLaunch(e->graph[mode], e->cuda->stream);
-    if (result == CUDA_SUCCESS) result = driver->cuEventRecord(e->passed[k & 1], e->cuda->stream);
-    if (result == CUDA_SUCCESS && k > 0) result = driver->cuEventSynchronize(e->passed[~k & 1]);
-  }
+  CUresult result = driver->cuGraphLaunch(e->graph[mode][run], e->cuda->stream);
+  if (result == CUDA_SUCCESS) result = driver->cuEventRecord(e->passed[k & 1], e->cuda->stream);
+  if (result == CUDA_SUCCESS && k > 0) result = driver->cuEventSynchronize(e->passed[~k & 1]);
   ht_cuda_leave(e->cuda, entered);
   return ht_cuda_check(e->cuda, result, "replaying the iterations");
+}
+
+/* One replay ahead of the one that is waited for; after an event its kernels end at once. A learned policy looks between two replays, which
+ * end where it does: at the directions of iterations `next`, `next` + every, ... as if no event had come between. */
+static ht_status run_graphs(ht_engine *e, const ht_cg_state *s) {
+  int learned = s->decide_rule == HT_DECIDE_LEARNED && e->network.weights, mode = mode_of(e);
+  volatile int32_t *event = &e->v.told->event;
+  int64_t at =
+      e->store && s->fresh ? s->iteration - 1 : s->iteration; /* whose direction stands: the streaming engine makes the first later */
+  int64_t every = e->interval > 0 ? e->interval : s->decide_every, first = e->next > s->iteration ? e->next : s->iteration;
+  int64_t next = learned ? first : INT64_MAX;
+  for (int k = 0; *event == HT_CG_CONTINUE; k++) {
+    int run = LONGEST_RUN;
+    if (at == next) {
+      HT_TRY(e->ctx, ht_cuda_decide(e));
+      next += every;
+    }
+    while (run > 0 && at + (1 << run) > next) run--;
+    HT_TRY(e->ctx, replay(e, mode, run, k));
+    at += 1 << run;
+  }
+  if (!learned) return HT_OK;
+  HT_TRY(e->ctx, ht_cuda_synchronize(e->cuda));
+  while (next > first && next - every >= e->v.told->iteration) next -= every; /* planned, but the event came first */
+  e->next = next;
+  return HT_OK;
 }
 
 static ht_status run_persistent(ht_engine *e) {
@@ -362,6 +385,14 @@ static ht_status run_persistent(ht_engine *e) {
   return ht_cuda_launch(e->cuda, persistent_kernel(e, e->highest), launch, HT_ARGS(a, &e->v, &kept, &plain));
 }
 
+static int is_persistent(const ht_engine *e) { return e->store && e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT; }
+
+static ht_status run(ht_engine *e, const ht_cg_state *s) {
+  if (is_persistent(e)) return run_persistent(e);
+  if (!e->store && s->fresh) HT_TRY(e->ctx, ht_cuda_paper_start(e));
+  return run_graphs(e, s);
+}
+
 /* The records since `first`: those that came with the event, and the rest of a run longer than any that a guard asks for. */
 static ht_status fetch_records(ht_engine *e, ht_cg_state *s, int64_t first) {
   const double *device[] = {e->v.history, e->v.alphas, e->v.betas};
@@ -369,8 +400,9 @@ static ht_status fetch_records(ht_engine *e, ht_cg_state *s, int64_t first) {
   int64_t end = s->iteration + 1 < e->capacity ? s->iteration + 1 : e->capacity,
           told = first + HT_CUDA_TOLD < end ? first + HT_CUDA_TOLD : end;
   for (int k = 0; k < 3 && first < end; k++) {
-    memcpy(host[k] + first, e->v.told_records + k * HT_CUDA_TOLD, (size_t)(told - first) * 8);
-    if (told < end) HT_TRY(e->ctx, ht_cuda_copy(e->cuda, (end - told) * 8, device[k] + told, host[k] + told));
+    int64_t late = !e->store && k > 0, skip = late && s->fresh; /* the paper's step lengths are those that led to the iteration */
+    memcpy(host[k] + first + skip - late, e->v.told_records + k * HT_CUDA_TOLD + skip, (size_t)(told - first - skip) * 8);
+    if (told < end) HT_TRY(e->ctx, ht_cuda_copy(e->cuda, (end - told) * 8, device[k] + told, host[k] + told - late));
   }
   return HT_OK;
 }
@@ -378,23 +410,21 @@ static ht_status fetch_records(ht_engine *e, ht_cg_state *s, int64_t first) {
 /* The scalars, the records, and what a policy on the host asked for: an event that brings no more than that needs no copy. */
 static ht_status fetch(ht_engine *e, ht_cg_state *s, int64_t first) {
   const ht_cuda_cg_scalars *told = e->v.told;
-  int64_t blocks = e->store->view.blocks;
   s->iteration = told->iteration;
   s->norm_r = told->norm_r;
   s->rz = told->rz;
   s->pap = told->pap;
   s->alpha = told->alpha;
   s->beta = told->beta;
-  s->fresh = 0;
   HT_TRY(e->ctx, fetch_records(e, s, first));
-  if (s->decide_rule != HT_DECIDE_HOST && s->block_level) HT_TRY(e->ctx, ht_cuda_copy(e->cuda, blocks, e->v.block_level, s->block_level));
+  s->fresh = 0;
+  if (s->decide_rule != HT_DECIDE_HOST && s->block_level)
+    HT_TRY(e->ctx, ht_cuda_copy(e->cuda, e->blocks, e->v.block_level, s->block_level));
   if (told->event != HT_CG_DECIDE || !s->block_norm2) return HT_OK;
-  ht_store_view *a = &e->store->view;
-  ht_launch look = {.grid = (unsigned)smaller((blocks + WARPS - 1) / WARPS, 4096), .block = THREADS};
-  if (e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT)
-    HT_TRY(e->ctx, ht_cuda_launch(e->cuda, HT_KERNEL_cg_look, look, HT_ARGS(a, &e->v)));
-  HT_TRY(e->ctx, ht_cuda_copy(e->cuda, blocks * 8, e->v.block_norm2, s->block_norm2));
-  return ht_cuda_copy(e->cuda, blocks * 8, e->v.block_max, s->block_max);
+  ht_launch look = {.grid = (unsigned)smaller((e->blocks + WARPS - 1) / WARPS, 4096), .block = THREADS};
+  if (is_persistent(e)) HT_TRY(e->ctx, ht_cuda_launch(e->cuda, HT_KERNEL_cg_look, look, HT_ARGS(&e->store->view, &e->v)));
+  HT_TRY(e->ctx, ht_cuda_copy(e->cuda, e->blocks * 8, e->v.block_norm2, s->block_norm2));
+  return ht_cuda_copy(e->cuda, e->blocks * 8, e->v.block_max, s->block_max);
 }
 
 /* Matrix bytes: the groups that were read, and the rows' part by the highest level in use. */
@@ -419,7 +449,7 @@ static void add_bytes(const ht_engine *e, ht_cg_state *s, int64_t iterations) {
 
 /* The first step multiplies both by zero. */
 static void clear_direction(ht_engine *e) {
-  int64_t bytes = e->store->view.padded * 8;
+  int64_t bytes = e->padded * 8;
   settle_in_place(e);
   ht_cuda_fill(e->cuda, bytes, 0, e->v.p);
   ht_cuda_fill(e->cuda, bytes, 0, e->v.s);
@@ -436,17 +466,19 @@ static void place_direction(ht_engine *e, int narrow) {
 }
 
 ht_cg_event ht_cuda_engine_run(ht_engine *e, ht_cg_state *s) {
-  int persistent = e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT;
-  int64_t first = s->fresh ? s->iteration : s->iteration + 1;
+  int64_t start = s->iteration, first = s->fresh ? start : start + 1;
   if (s->fresh) clear_direction(e);
   stage_scalars(e, s);
-  if (!persistent) place_direction(e, is_narrow(mode_of(e)));
+  if (e->store && !is_persistent(e)) place_direction(e, is_narrow(mode_of(e)));
   e->v.told->event = HT_CG_CONTINUE;
   ht_status status = ht_cuda_copy_async(e->cuda, sizeof *e->staged, e->staged, e->v.scalars);
-  if (status == HT_OK) status = persistent ? run_persistent(e) : run_streaming(e);
+  if (status == HT_OK) status = run(e, s);
   if (status == HT_OK) status = ht_cuda_synchronize(e->cuda);
   if (status == HT_OK) status = fetch(e, s, first);
   if (status != HT_OK) return HT_CG_FAILED;
-  add_bytes(e, s, s->iteration - first + 1);
+  if (e->store)
+    add_bytes(e, s, s->iteration - first + 1);
+  else
+    ht_cuda_paper_add_bytes(e, s, s->iteration - start);
   return (ht_cg_event)e->v.told->event;
 }

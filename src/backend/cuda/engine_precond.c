@@ -1,25 +1,27 @@
 /* M^-1 for the engines, of the scaled matrix and in FP32: a number a row for Jacobi, inverse blocks for block-Jacobi.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "backend/cuda/engine.h"
 #include <math.h>
-#include "backend/cuda/engine_precond.h"
 
 enum { PARALLEL_FROM = 20000 };
 
-static ht_status hand_over(ht_store *store, int64_t count, float *host, const float *device) {
-  ht_status status = ht_cuda_send(store->cuda, count * (int64_t)sizeof *host, host, (void *)(uintptr_t)device);
+static ht_status hand_over(ht_store *store, int64_t count, float *host, const float **device) {
+  int64_t bytes = count * (int64_t)sizeof *host;
+  ht_status status = ht_cuda_allocate(store->cuda, bytes, device);
+  if (status == HT_OK) status = ht_cuda_send(store->cuda, bytes, host, (void *)(uintptr_t)*device);
   ht_release(store->ctx, host);
   return status;
 }
 
 /* Entries in [1/2, 2]: FP32 is a preconditioner as good as any. An empty row takes 1. */
-static ht_status make_diagonal(ht_store *store, const ht_cuda_cg_vectors *v) {
+static ht_status make_diagonal(ht_store *store, ht_cuda_cg_vectors *v) {
   int64_t padded = store->view.padded;
   int threads = store->ctx->threads;
   float *inverse;
   HT_TRY(store->ctx, ht_allocate(store->ctx, padded, sizeof *inverse, &inverse));
 #pragma omp parallel for schedule(static) num_threads(threads) if (padded > PARALLEL_FROM)
   for (int64_t i = 0; i < padded; i++) inverse[i] = store->scaled_diagonal[i] > 0 ? (float)(1 / store->scaled_diagonal[i]) : 1;
-  return hand_over(store, padded, inverse, v->inverse_diagonal);
+  return hand_over(store, padded, inverse, &v->inverse_diagonal);
 }
 
 /* w = L^-1 S, which is the inverse of the scaled block's own factor: lower triangle, row-major with leading dimension `block`. */
@@ -66,10 +68,10 @@ static ht_status make_blocks(ht_store *store, const ht_engine_precond *precond, 
     write_inverse(w, block, rows, inverse + at / HT_COLUMN_BLOCK * HT_COLUMN_BLOCK * block + at % HT_COLUMN_BLOCK);
   }
   v->block = (int32_t)block;
-  return hand_over(store, count, inverse, v->inverse_blocks);
+  return hand_over(store, count, inverse, &v->inverse_blocks);
 }
 
-ht_status ht_cuda_engine_precondition(ht_store *store, const ht_engine_precond *precond, ht_cuda_cg_vectors *v) {
-  if (precond->block) return make_blocks(store, precond, v);
-  return precond->diagonal ? make_diagonal(store, v) : HT_OK;
+ht_status ht_cuda_engine_precondition(ht_engine *e, const ht_engine_precond *precond) {
+  if (precond->block) return make_blocks(e->store, precond, &e->v);
+  return precond->diagonal ? make_diagonal(e->store, &e->v) : HT_OK;
 }

@@ -1,16 +1,23 @@
 /* Product with the Tile-CSC storage on arrays in the device's memory. SPDX-License-Identifier: BSD-3-Clause */
-#include "backend/cuda/cuda.h"
+#include "backend/cuda/tilecsc.h"
 
-/* High row blocks leave room for few blocks on a multiprocessor: their warps must fill it. */
-static unsigned threads_for(int rows) { return rows <= 2048 ? 256 : rows <= 4096 ? 512 : 1024; }
+enum { MOST_WARPS = 8 };
+
+/* As many warps a row block as its tiles keep busy and shared memory has sums for. */
+ht_launch ht_cuda_tilecsc_shape(const ht_cuda *cuda, const ht_tilecsc_view *a) {
+  int64_t warps = MOST_WARPS, row_bytes = a->rows_per_block * (int64_t)sizeof(double);
+  while (warps > 1 && (warps * row_bytes > cuda->shared_block_bytes || warps / 2 * a->row_blocks >= a->tiles)) warps /= 2;
+  return (ht_launch){.grid = (unsigned)a->row_blocks, .block = (unsigned)(32 * warps), .shared_bytes = (unsigned)(warps * row_bytes)};
+}
+
+ht_status ht_cuda_tilecsc_launch(ht_cuda *cuda, const ht_tilecsc_view *a, const uint8_t *level, const ht_cuda_cg_scalars *scalars,
+                                 const double *x, double *y) {
+  ht_tilecsc_view v = *a;
+  return ht_cuda_launch(cuda, HT_KERNEL_tilecsc_multiply, ht_cuda_tilecsc_shape(cuda, a),
+                        HT_ARGS(&v.n, &v.rows_per_block, &v.tile_row_start, &v.tile_column, &v.tile_entry, &v.column_start, &v.row_index,
+                                &v.scale, &v.value_f64, &v.value_f32, &v.value_bf16, &level, &scalars, &x, &y));
+}
 
 void ht_cuda_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y) {
-  ht_tilecsc_view v = *a;
-  if (v.n <= 0) return;
-  ht_launch launch = {.grid = (unsigned)v.row_blocks,
-                      .block = threads_for(v.rows_per_block),
-                      .shared_bytes = (unsigned)v.rows_per_block * (unsigned)sizeof(double)};
-  ht_cuda_launch(ht_cuda_of(ctx), HT_KERNEL_tilecsc_multiply, launch,
-                 HT_ARGS(&v.n, &v.rows_per_block, &v.tile_row_start, &v.tile_column, &v.tile_entry, &v.column_start, &v.row_index, &v.scale,
-                         &v.value_f64, &v.value_f32, &v.value_bf16, &level, &x, &y));
+  if (a->n > 0) ht_cuda_tilecsc_launch(ht_cuda_of(ctx), a, level, NULL, x, y);
 }

@@ -1,0 +1,56 @@
+/* The CG engines' host side: what its files share. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_BACKEND_CUDA_ENGINE_H
+#define HT_BACKEND_CUDA_ENGINE_H
+#include "backend/cuda/cg.h"
+#include "backend/cuda/network.h"
+#include "backend/cuda/store.h"
+
+enum {
+  HT_ENGINE_MIXED = -1,
+  HT_ENGINE_MODES = HT_LEVELS + 1,
+  HT_ENGINE_RUNS = 4 /* graphs of 1, 2, 4 and 8 iterations */
+};
+
+struct ht_engine {
+  ht_context *ctx;
+  ht_cuda *cuda;
+  ht_store *store; /* NULL: the EvoCG paper's engine, on `tiles` */
+  ht_cuda_cg_vectors v;
+  ht_cuda_cg_scalars *staged; /* pinned, behind v.told: scalars on their way to the device */
+  int64_t padded, blocks;     /* of the vectors */
+  int64_t capacity;
+  int uniform; /* level of all blocks, or HT_ENGINE_MIXED */
+  int highest; /* of any block */
+  /* streaming and the paper's: made when they are first needed, by what groups are read at (the paper's has one product: mode 0) and by
+   * log2 of the iterations */
+  CUgraphExec graph[HT_ENGINE_MODES][HT_ENGINE_RUNS];
+  CUevent passed[2];
+  int narrow; /* streaming: where the direction is, in v.narrow or in v.p */
+  int update_blocks, multiply_blocks[HT_ENGINE_MODES], precondition_blocks, stride; /* precondition_blocks: 0 where M is diagonal */
+  /* persistent */
+  unsigned block;
+  int rows; /* a thread */
+  /* the paper's */
+  ht_tilecsc_view tiles;
+  ht_cuda_tiles_facts facts;
+  double *host_bytes; /* as facts.bytes */
+  ht_launch multiply, step;
+  /* a learned policy: HT_DECIDE_LEARNED */
+  ht_cuda_network network;
+  int64_t interval; /* K*: iterations between two decisions; 0: as the state says */
+  int64_t next;     /* iteration whose direction is looked at next */
+};
+
+/* engine.c */
+ht_status ht_cuda_engine_allocate(ht_engine *engine); /* vectors and records, by padded, blocks and capacity */
+/* engine_precond.c: makes inverse_diagonal, or inverse_blocks and block; none of them for M = I */
+ht_status ht_cuda_engine_precondition(ht_engine *engine, const ht_engine_precond *precond);
+/* paper.c: on an engine that is allocated */
+ht_status ht_cuda_paper_start(ht_engine *engine);     /* the residual's first direction */
+ht_status ht_cuda_paper_iteration(ht_engine *engine); /* product and step: captured */
+void ht_cuda_paper_add_bytes(const ht_engine *engine, ht_cg_state *state, int64_t products);
+void ht_cuda_paper_release(ht_engine *engine);
+/* network.c */
+ht_status ht_cuda_decide(ht_engine *engine); /* a level for each block, from the direction as it stands */
+
+#endif

@@ -1,0 +1,257 @@
+// The EvoCG paper's fused step (section 3.4): textbook CG (Hestenes and Stiefel 1952) around the product s = A p, in one cooperative kernel
+// with two grid-wide synchronisations. Sums are taken in a fixed order. SPDX-License-Identifier: BSD-3-Clause
+#include <cooperative_groups.h>
+#include "backend/cuda/cg_step.cuh"
+
+using namespace ht;
+namespace cg = cooperative_groups;
+
+namespace {
+
+enum { THREADS = 512, WARPS = THREADS / 32, HELD = 2 }; // column blocks that a warp keeps in registers from one phase to the next
+// What each block leaves in `sums`, gridDim.x numbers each.
+enum { S_PAP, S_RR, S_RZ, S_BYTES };
+
+// Sums over the block of N values a thread, in all threads.
+template <int N> __device__ inline void block_sums(double (&v)[N], double (*shared)[WARPS]) {
+  int lane = threadIdx.x & 31;
+#pragma unroll
+  for (int k = 0; k < N; k++) v[k] = warp_sum(v[k]);
+  __syncthreads(); // the sums before have been read
+  if (lane == 0)
+#pragma unroll
+    for (int k = 0; k < N; k++) shared[k][threadIdx.x / 32] = v[k];
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < N; k++) {
+    v[k] = shared[k][lane % WARPS];
+    for (int width = WARPS / 2; width > 0; width /= 2) v[k] += __shfl_xor_sync(~0u, v[k], width);
+  }
+}
+
+// Over the grid: what each block leaves, and the sums of it.
+template <int N> __device__ inline void leave_sums(double *sums, double (&v)[N], double (*shared)[WARPS]) {
+  block_sums(v, shared);
+  if (threadIdx.x == 0)
+#pragma unroll
+    for (int k = 0; k < N; k++) sums[k * gridDim.x + blockIdx.x] = v[k];
+}
+
+template <int N> __device__ inline void take_sums(const double *sums, double (&v)[N], double (*shared)[WARPS]) {
+#pragma unroll
+  for (int k = 0; k < N; k++) v[k] = 0;
+#pragma unroll 1
+  for (unsigned i = threadIdx.x; i < gridDim.x; i += THREADS)
+#pragma unroll
+    for (int k = 0; k < N; k++) v[k] += __ldcg(sums + k * gridDim.x + i);
+  block_sums(v, shared);
+}
+
+struct entries { // of a lane: two rows of a column block
+  double2 p, s, r;
+};
+
+// The column blocks of a warp: the first HELD, then the others.
+struct share {
+  int64_t first, stride, blocks;
+  __device__ int64_t at(int k) const { return first + k * stride; }
+  __device__ bool has(int k) const { return at(k) < blocks; }
+};
+
+__device__ inline double2 inverse_at(const ht_cuda_tiles_facts &f, int64_t i) {
+  return f.inverse_diagonal ? ((const double2 *)f.inverse_diagonal)[i] : double2{1, 1};
+}
+
+// x += alpha p, r -= alpha s. `first`: r as it is.
+template <bool FIRST>
+__device__ inline void take_step(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, int64_t i, double alpha, double2 p, double2 s,
+                                 double2 &r, double (&sum)[2]) {
+  r = ((double2 *)v.r)[i];
+  if (!FIRST) {
+    double2 x = ((double2 *)v.x)[i];
+    x.x = fma(alpha, p.x, x.x), x.y = fma(alpha, p.y, x.y);
+    r.x = fma(-alpha, s.x, r.x), r.y = fma(-alpha, s.y, r.y);
+    ((double2 *)v.x)[i] = x, ((double2 *)v.r)[i] = r;
+  }
+  double2 m = inverse_at(f, i);
+  sum[0] = fma(r.x, r.x, fma(r.y, r.y, sum[0]));
+  sum[1] = fma(r.x, m.x * r.x, fma(r.y, m.y * r.y, sum[1]));
+}
+
+// What a policy wants of the direction in a block; apart from the rest, whose registers it would take.
+__device__ __noinline__ void look(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const ht_cuda_cg_scalars &c, int64_t block,
+                                  double2 p) {
+  double norm2 = warp_sum(p.x * p.x + p.y * p.y), largest = warp_largest(fmax(fabs(p.x), fabs(p.y)));
+  if (threadIdx.x & 31) return;
+  if (c.decide_rule == DECIDE_HOST)
+    v.block_norm2[block] = norm2, v.block_max[block] = largest;
+  else if (c.decide_rule == DECIDE_RULE || c.alpha > 0)
+    v.block_level[block] = (uint8_t)max(c.floor, decide(c, norm2, largest, f.error_16[block], f.error_32[block], (double)f.blocks));
+}
+
+// p = M^-1 r + beta p.
+template <bool FIRST>
+__device__ inline void turn(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const ht_cuda_cg_scalars &c, int64_t block,
+                            double beta, double2 p, double2 r, bool looking) {
+  int64_t i = block * 32 + (threadIdx.x & 31);
+  double2 m = inverse_at(f, i);
+  p = FIRST ? double2{m.x * r.x, m.y * r.y} : double2{fma(beta, p.x, m.x * r.x), fma(beta, p.y, m.y * r.y)};
+  ((double2 *)v.p)[i] = p;
+  if (looking) look(f, v, c, block, p);
+}
+
+__device__ inline int event_of(const ht_cuda_cg_scalars &s) {
+  if (!isfinite(s.norm_r) || !isfinite(s.rz) || !isfinite(s.beta)) return NONFINITE;
+  if (s.norm_r <= s.goal) return REACHED;
+  if (s.iteration >= s.iteration_end) return LIMIT;
+  if (s.norm_r <= s.replace_below) return DROPPED;
+  if (s.norm_r > s.grow_above) return GREW;
+  if (s.iteration >= s.decide_at && s.decide_rule == DECIDE_HOST) return DECIDE;
+  if (s.iteration >= s.pause_at) return PAUSE;
+  return CONTINUE;
+}
+
+// By one thread: records, and the scalars for the next launches. A record's step lengths are those that led to its iteration.
+__device__ inline void conclude(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars &s, int event, bool taken) {
+  if (taken) {
+    record(v, s);
+    if (s.iteration >= s.decide_at && s.decide_rule != DECIDE_HOST) s.decide_at = s.iteration + s.decide_every;
+  } else {
+    s.iteration--;
+  }
+  s.event = event;
+  *v.scalars = s;
+  if (event == CONTINUE) v.scalars->iteration++;
+}
+
+// Phases 0 and 1: loads, and this thread's part of p's.
+__device__ inline double load(const ht_cuda_cg_vectors &v, const share &my, int lane, entries (&held)[HELD]) {
+  const double2 *p = (const double2 *)v.p, *s = (const double2 *)v.s;
+  double pap = 0;
+#pragma unroll
+  for (int k = 0; k < HELD; k++) {
+    int64_t i = my.at(k) * 32 + lane;
+    held[k].p = my.has(k) ? p[i] : double2{0, 0};
+    held[k].s = my.has(k) ? s[i] : double2{0, 0};
+    pap = fma(held[k].p.x, held[k].s.x, fma(held[k].p.y, held[k].s.y, pap));
+  }
+#pragma unroll 1
+  for (int64_t block = my.at(HELD); block < my.blocks; block += my.stride) {
+    double2 a = p[block * 32 + lane], b = s[block * 32 + lane];
+    pap = fma(a.x, b.x, fma(a.y, b.y, pap));
+  }
+  return pap;
+}
+
+// Phase 2: the step, and this thread's part of r'r and r'M^-1 r.
+template <bool FIRST>
+__device__ inline void update(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const share &my, int lane, double alpha,
+                              entries (&held)[HELD], double (&sum)[2]) {
+#pragma unroll
+  for (int k = 0; k < HELD; k++)
+    if (my.has(k)) take_step<FIRST>(f, v, my.at(k) * 32 + lane, alpha, held[k].p, held[k].s, held[k].r, sum);
+#pragma unroll 1
+  for (int64_t block = my.at(HELD); block < my.blocks; block += my.stride) {
+    int64_t i = block * 32 + lane;
+    double2 r;
+    take_step<FIRST>(f, v, i, alpha, ((const double2 *)v.p)[i], ((const double2 *)v.s)[i], r, sum);
+  }
+}
+
+// Phase 3: the new direction.
+template <bool FIRST>
+__device__ inline void redirect(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const ht_cuda_cg_scalars &c, const share &my,
+                                int lane, const entries (&held)[HELD]) {
+  double beta = c.beta;
+  bool looking = c.iteration >= c.decide_at;
+#pragma unroll
+  for (int k = 0; k < HELD; k++)
+    if (my.has(k)) turn<FIRST>(f, v, c, my.at(k), beta, held[k].p, held[k].r, looking);
+#pragma unroll 1
+  for (int64_t block = my.at(HELD); block < my.blocks; block += my.stride) {
+    int64_t i = block * 32 + lane;
+    turn<FIRST>(f, v, c, block, beta, ((const double2 *)v.p)[i], ((const double2 *)v.r)[i], looking);
+  }
+}
+
+// The bytes that the product read at each level, where each block has its own.
+__device__ inline void count(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const share &my, double (*shared)[WARPS]) {
+  double bytes[3] = {};
+#pragma unroll 1
+  for (int64_t block = my.first; block < my.blocks; block += my.stride) {
+    int level = v.block_level[block];
+    double more = threadIdx.x & 31 ? 0 : f.bytes[level * f.blocks + block];
+#pragma unroll
+    for (int k = 0; k < 3; k++) bytes[k] += level == k ? more : 0;
+  }
+  leave_sums(v.sums + S_BYTES * gridDim.x, bytes, shared);
+}
+
+__device__ inline void take_count(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars &c, double (*shared)[WARPS]) {
+  double bytes[3];
+  take_sums(v.sums + S_BYTES * gridDim.x, bytes, shared);
+  if (threadIdx.x == 0)
+    for (int k = 0; k < 3; k++) c.level_groups[k] += bytes[k];
+}
+
+// FIRST: of a new residual, whose direction is M^-1 r. `c` is the block's own copy of the scalars.
+template <bool FIRST> __device__ inline void step(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v) {
+  __shared__ ht_cuda_cg_scalars c;
+  __shared__ double shared[3][WARPS];
+  cg::grid_group grid = cg::this_grid();
+  if (v.scalars->event != CONTINUE) return;
+  if (threadIdx.x == 0) c = *v.scalars;
+  int lane = threadIdx.x & 31;
+  share my = {(int64_t)blockIdx.x * WARPS + threadIdx.x / 32, (int64_t)gridDim.x * WARPS, f.blocks};
+  entries held[HELD];
+  double alpha = 0, pap[1] = {0};
+  if (!FIRST) {
+    pap[0] = load(v, my, lane, held);
+    leave_sums(v.sums + S_PAP * gridDim.x, pap, shared);
+    grid.sync();
+    take_sums(v.sums + S_PAP * gridDim.x, pap, shared);
+    alpha = c.rz / pap[0];
+  } else {
+    __syncthreads();
+  }
+  int event = FIRST || (pap[0] > 0 && isfinite(alpha)) ? CONTINUE : isfinite(pap[0]) && !(pap[0] > 0) ? CURVATURE : NONFINITE;
+  bool taken = event == CONTINUE, counting = taken && !FIRST && c.uniform < 0;
+  if (taken) { // the same in all blocks
+    double sum[2] = {0, 0};
+    update<FIRST>(f, v, my, lane, alpha, held, sum);
+    leave_sums(v.sums + S_RR * gridDim.x, sum, shared);
+    if (counting) count(f, v, my, shared);
+    grid.sync();
+    take_sums(v.sums + S_RR * gridDim.x, sum, shared);
+    if (threadIdx.x == 0) {
+      if (!FIRST) c.alpha = alpha;
+      c.beta = FIRST ? 0 : sum[1] / c.rz;
+      c.norm_r = sqrt(sum[0]);
+      c.rz = sum[1];
+    }
+    __syncthreads();
+    redirect<FIRST>(f, v, c, my, lane, held);
+    event = event_of(c);
+  }
+  if (blockIdx.x) return;
+  if (counting) take_count(v, c, shared);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    if (!FIRST) c.pap = pap[0];
+    conclude(v, c, event, taken);
+  }
+  __syncthreads();
+  if (c.event != CONTINUE) tell(v, c);
+}
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
+    ht_paper_start(const __grid_constant__ ht_cuda_tiles_facts f, const __grid_constant__ ht_cuda_cg_vectors v) {
+  step<true>(f, v);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
+    ht_paper_step(const __grid_constant__ ht_cuda_tiles_facts f, const __grid_constant__ ht_cuda_cg_vectors v) {
+  step<false>(f, v);
+}

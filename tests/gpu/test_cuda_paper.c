@@ -1,0 +1,368 @@
+/* The EvoCG paper's engine on the GPU against the textbook loop on the CPU, and the decisions of a network against the same network in
+ * FP64. SPDX-License-Identifier: BSD-3-Clause */
+#include "base/convert.h"
+#include "gpu/gpu_solves.h"
+#include "op/operator.h"
+#include "support/patterns.h"
+#include "support/random.h"
+
+/* ---- whole solves ---- */
+
+static const char *const preconds[] = {"none", "jacobi"};
+static const char *const policies[] = {"fixed:f64", "fixed:f32", "fixed:bf16", "auto", "rule", "budget", "custom"};
+enum { PRECONDS = 2, POLICIES = 7, F64 = 0, CUSTOM = 6 };
+
+static const char *const systems[] = {
+    "stencil2d size=60",
+    "stencil2d size=47 points=9 coefficients=lognormal",
+    "stencil2d nx=4097 ny=1 coefficients=lognormal",
+    "stencil3d size=20 points=7 coefficients=jumps contrast=100",
+    "stencil3d size=17 points=27",
+    "stencil3d size=40 points=7 coefficients=lognormal",
+    "wathen nx=30 ny=31",
+    "fem2d size=40 numbering=random",
+    "fem3d size=7 numbering=random",
+    "elasticity3d size=7",
+    "graph graph=preferential size=3000",
+    "graph graph=shortcuts size=20000 sigma=1",
+    "mass size=12",
+    "spd size=300 condition=1e3",
+    "trefethen size=2000",
+};
+enum { SYSTEMS = sizeof systems / sizeof *systems };
+
+static int custom_policy(void *user, const ht_policy_view *view, uint8_t *precision) {
+  int *looks = user;
+  ++*looks;
+  for (int64_t k = 0; k < view->blocks; k++) {
+    double largest = view->direction_max[k];
+    assert_true(largest * largest <= view->direction_norm2[k] * (1 + 1e-12));
+    assert_true(view->direction_norm2[k] <= 64 * largest * largest * (1 + 1e-12));
+    precision[k] = (uint8_t)((view->iteration / 8 + k) % 3 == 0 ? HT_F32 : HT_F64);
+  }
+  assert_true(view->residual > 0 && view->alpha > 0);
+  return 0;
+}
+
+/* Twice by the same solver: the same bits. */
+static ht_report solve_twice(gpu *g, const ht_matrix *a, const setting *settings, int custom, const double *b, double *x) {
+  ht_solver *solver = make_solver(g, a, settings);
+  double *again = array(a->n);
+  int looks = 0;
+  if (custom) ht_solver_set_policy(solver, custom_policy, &looks);
+  ht_report report = solve_with(g, solver, b, x), second = solve_with(g, solver, b, again);
+  assert_true(second.iterations == report.iterations);
+  assert_memory_equal(x, again, (size_t)a->n * sizeof *x);
+  assert_true(!custom || looks > 0 || report.iterations <= 8);
+  free(again);
+  ht_solver_destroy(solver);
+  return report;
+}
+
+static int64_t iterations_on_cpu(gpu *g, const ht_matrix *a, const double *b, int precond) {
+  double *x = array(a->n);
+  ht_report r = solve_once(g, a,
+                           SETTINGS({"backend", "cpu"}, {"engine", "textbook"}, {"format", "tilecsc"}, {"precond", preconds[precond]},
+                                    {"policy", "fixed:f64"}, {"max-iterations", "20000"}),
+                           b, x);
+  assert_int_equal(r.outcome, HT_CONVERGED);
+  free(x);
+  return r.iterations;
+}
+
+static void check_solve(gpu *g, const char *system, const ht_matrix *a, const double *b, int precond, int policy, int64_t cpu_iterations) {
+  int custom = policy == CUSTOM;
+  double *x = array(a->n);
+  ht_report r = solve_twice(g, a,
+                            SETTINGS({"backend", "cuda"}, {"engine", "paper"}, {"precond", preconds[precond]},
+                                     {"policy", custom ? "auto" : policies[policy]}, {"max-iterations", "20000"}),
+                            custom, b, x);
+  if (r.outcome != HT_CONVERGED || !(r.residual_true <= rtol) || !meets_tolerance(g, a, b, x))
+    fail_msg("%s, %s, %s: outcome %d (%s), %lld iterations, true residual %.3g", system, preconds[precond], policies[policy],
+             (int)r.outcome, r.detail, (long long)r.iterations, r.residual_true);
+  assert_string_equal(r.engine, "paper");
+  assert_string_equal(r.format, "tilecsc");
+  if (policy == F64 && llabs((long long)(r.iterations - cpu_iterations)) > 1)
+    fail_msg("%s, %s: %lld iterations, and %lld on the CPU", system, preconds[precond], (long long)r.iterations, (long long)cpu_iterations);
+  assert_true(r.iterations == 0 || r.bytes_f64 + r.bytes_f32 + r.bytes_16 > 0);
+  free(x);
+}
+
+static void check_system(gpu *g, const char *name, const ht_matrix *a) {
+  double *b = right_hand_side(a);
+  for (int p = 0; p < PRECONDS; p++) {
+    int64_t expected = iterations_on_cpu(g, a, b, p);
+    for (int k = 0; k < POLICIES; k++) check_solve(g, name, a, b, p, k, expected);
+  }
+  free(b);
+}
+
+static void it_is_the_textbook_loop(void **state) {
+  (void)state;
+  gpu g = gpu_open();
+  for (int i = 0; i < SYSTEMS; i++) {
+    ht_matrix *a = generate(&g, systems[i]);
+    check_system(&g, systems[i], a);
+    ht_matrix_destroy(a);
+  }
+  gpu_close(&g);
+}
+
+static void odd_sizes_are_solved(void **state) {
+  (void)state;
+  static const int64_t sizes[] = {1, 2, 63, 64, 65, 127, 1000};
+  gpu g = gpu_open();
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+    char name[32];
+    snprintf(name, sizeof name, "n = %lld", (long long)sizes[k]);
+    ht_matrix *a = pattern_matrix(g.ctx, sizes[k] == 127 ? PATTERN_DENSE_ROW : PATTERN_RANDOM, sizes[k], 7, 1);
+    check_system(&g, name, a);
+    ht_matrix_destroy(a);
+  }
+  gpu_close(&g);
+}
+
+/* The coefficients of the iteration come to the host: without them no eigenvalue could be estimated. */
+static void its_records_give_eigenvalues(void **state) {
+  (void)state;
+  gpu g = gpu_open();
+  ht_matrix *a = generate(&g, "stencil2d size=60");
+  double *b = right_hand_side(a), *x = array(a->n);
+  ht_report r = solve_once(&g, a, SETTINGS({"backend", "cuda"}, {"engine", "paper"}, {"precond", "jacobi"}, {"policy", "fixed:f64"}), b, x);
+  double angle = 3.14159265358979323846 / 61;
+  assert_true(fabs(r.eigenvalue_min / (1 - cos(angle)) - 1) < 1e-2 && fabs(r.eigenvalue_max / (1 + cos(angle)) - 1) < 1e-2);
+  free(b), free(x);
+  ht_matrix_destroy(a);
+  gpu_close(&g);
+}
+
+static void it_refuses_what_it_cannot_do(void **state) {
+  (void)state;
+  gpu g = gpu_open();
+  ht_matrix *a = generate(&g, "stencil2d size=20");
+  static const setting wrong[][2] = {
+      {{"backend", "cpu"}}, {{"backend", "cuda"}, {"format", "csr"}}, {{"backend", "cuda"}, {"precond", "ic0"}}};
+  for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+    ht_solver *solver = make_solver(&g, a, SETTINGS({"engine", "paper"}, wrong[k][0], wrong[k][1]));
+    assert_int_not_equal(ht_solver_prepare(solver), HT_OK);
+    assert_non_null(strstr(ht_context_error(g.ctx), "use "));
+    ht_context_clear_error(g.ctx);
+    ht_solver_destroy(solver);
+  }
+  ht_matrix_destroy(a);
+  gpu_close(&g);
+}
+
+/* ---- networks ---- */
+
+enum { INPUTS = HT_COLUMN_BLOCK, ACTIONS = 3, MOST_WEIGHTS = 64 * 65 + 64 * 65 + 3 * 65 + 65 };
+static const double CLEAR = 1e-2; /* a difference of logits that FP16 does not blur */
+
+static void random_network(uint64_t seed, int hidden, float *weights) {
+  random_stream s = {seed};
+  int64_t count = hidden * (INPUTS + 1) + hidden * (hidden + 1) + ACTIONS * (hidden + 1) + hidden + 1;
+  for (int64_t k = 0; k < count; k++) weights[k] = (float)(0.5 * random_signed(&s));
+}
+
+static double stored(const float *w) { return ht_load_f16(ht_store_f16(*w)); }
+
+static const float *layer_of(const float *w, int units, int inputs, int rectified, const double *in, double *out) {
+  for (int u = 0; u < units; u++) {
+    double sum = w[units * inputs + u];
+    for (int i = 0; i < inputs; i++) sum += stored(&w[u * inputs + i]) * in[i];
+    out[u] = rectified ? fmax(sum, 0) : sum;
+  }
+  return w + units * (inputs + 1);
+}
+
+/* The level for a block, and how far its logit is above the next. */
+static int level_by_hand(const float *w, int hidden, const double *p, int64_t count, double *gap) {
+  double in[INPUTS] = {0}, one[INPUTS], two[INPUTS], logit[ACTIONS], square = 0;
+  int best = 0;
+  for (int64_t i = 0; i < count; i++) square += p[i] * p[i];
+  for (int64_t i = 0; i < count; i++) in[i] = p[i] / fmax(sqrt(square), 1e-30);
+  w = layer_of(w, hidden, INPUTS, 1, in, one);
+  w = layer_of(w, hidden, hidden, 1, one, two);
+  layer_of(w, ACTIONS, hidden, 0, two, logit);
+  for (int k = 1; k < ACTIONS; k++)
+    if (logit[k] > logit[best]) best = k;
+  *gap = INFINITY;
+  for (int k = 0; k < ACTIONS; k++)
+    if (k != best) *gap = fmin(*gap, logit[best] - logit[k]);
+  return HT_LEVEL_64 - best;
+}
+
+typedef struct fixture {
+  gpu *g;
+  ht_matrix *a;
+  ht_operator *op;
+  ht_engine *engine;
+  ht_cg_state state;
+  double *r, *x; /* host */
+  void *device;
+} fixture;
+
+/* Directions of all sizes, some of them zero. */
+static void make_residual(fixture *f) {
+  random_stream s = {77};
+  f->r = array(f->a->n);
+  for (int64_t i = 0; i < f->a->n; i++) {
+    int64_t block = i / INPUTS;
+    f->r[i] = block % 50 == 7 ? 0 : random_signed(&s) * pow(10, (double)(block % 40) - 36);
+  }
+}
+
+static void set_up(fixture *f, gpu *g, int streaming, int64_t n) {
+  const ht_operator_options options = {.ordering = HT_ORDERING_NATURAL, .exactness_flags = 1};
+  const ht_engine_precond none = {.block = 0};
+  *f = (fixture){.g = g, .a = pattern_matrix(g->ctx, PATTERN_TRIDIAGONAL, n, 3, 4)};
+  if (streaming) {
+    OK(ht_operator_create_store(g->ctx, g->cuda, &options, HT_STORE_ENGINE_STREAMING, 0, f->a, &f->op));
+    OK(g->cuda->engine_create(f->op->store, &none, 1000, &f->engine));
+  } else {
+    OK(ht_operator_create_tilecsc(g->ctx, g->cuda, &options, f->a, &f->op));
+    OK(g->cuda->engine_create_on_tiles(g->ctx, f->op->tiles, f->op->column_error, NULL, 1000, &f->engine));
+  }
+  make_residual(f);
+  f->x = array(n);
+  f->device = gpu_copy(g, 8 * n, f->r);
+  f->state.capacity = 1000;
+  f->state.history = array(1000);
+  f->state.alphas = array(1000);
+  f->state.betas = array(1000);
+  f->state.block_level = malloc((size_t)f->op->blocks);
+  assert_non_null(f->state.block_level);
+}
+
+static void tear_down(fixture *f) {
+  f->g->cuda->engine_release(f->engine);
+  ht_operator_destroy(f->op);
+  f->g->cuda->memory_release(f->g->ctx, f->device);
+  ht_matrix_destroy(f->a);
+  free(f->r), free(f->x), free(f->state.history), free(f->state.alphas), free(f->state.betas), free(f->state.block_level);
+}
+
+static void begin(fixture *f, int64_t iteration_end, int64_t every) {
+  ht_cg_state *s = &f->state;
+  const ht_backend *cuda = f->g->cuda;
+  OK(cuda->upload(f->g->ctx, 8 * f->a->n, f->x, f->device));
+  cuda->engine_set_iterate(f->engine, f->device);
+  OK(cuda->upload(f->g->ctx, 8 * f->a->n, f->r, f->device));
+  cuda->engine_set_residual(f->engine, f->device);
+  memset(s->block_level, HT_LEVEL_64, (size_t)f->op->blocks);
+  cuda->engine_set_levels(f->engine, s->block_level);
+  s->iteration = 0;
+  s->fresh = 1;
+  s->goal = 0;
+  s->replace_below = -1;
+  s->grow_above = INFINITY;
+  s->iteration_end = iteration_end;
+  s->pause_at = INT64_MAX;
+  s->decide_at = 0;
+  s->decide_rule = HT_DECIDE_LEARNED;
+  s->decide_every = every;
+  s->floor = HT_LEVEL_16;
+}
+
+static void check_decisions(gpu *g, int streaming, int hidden) {
+  const int64_t n = 64 * 5000 + 17;
+  float weights[MOST_WEIGHTS];
+  int64_t clear = 0, different = 0, levels[HT_LEVELS] = {0};
+  fixture f;
+  set_up(&f, g, streaming, n);
+  for (uint64_t seed = 1; seed <= 3; seed++) {
+    random_network(seed, hidden, weights);
+    OK(g->cuda->engine_set_network(f.engine, weights, INPUTS, hidden, ACTIONS, 0));
+    begin(&f, 1, 1000);
+    assert_int_equal(g->cuda->engine_run(f.engine, &f.state), HT_CG_LIMIT);
+    for (int64_t b = 0; b < f.op->blocks && b < (n + 63) / 64; b++) {
+      double gap;
+      int expected = level_by_hand(weights, hidden, f.r + 64 * b, n - 64 * b < 64 ? n - 64 * b : 64, &gap);
+      levels[f.state.block_level[b]]++;
+      if (gap <= CLEAR) continue;
+      clear++;
+      different += expected != f.state.block_level[b];
+    }
+  }
+  printf("%s, %d units: %lld clear decisions, %lld other ones; %lld at 16, %lld at 32, %lld at 64 bits\n",
+         streaming ? "streaming" : "paper", hidden, (long long)clear, (long long)different, (long long)levels[0], (long long)levels[1],
+         (long long)levels[2]);
+  assert_true(clear > 5000 && (double)different < 1e-3 * (double)clear);
+  assert_true(levels[0] > 0 && levels[1] > 0 && levels[2] > 0);
+  tear_down(&f);
+}
+
+static void networks_decide_as_by_hand(void **state) {
+  (void)state;
+  gpu g = gpu_open();
+  for (int streaming = 0; streaming < 2; streaming++) {
+    check_decisions(&g, streaming, 64);
+    check_decisions(&g, streaming, 41);
+  }
+  gpu_close(&g);
+}
+
+/* The iterate after 40 iterations, stopped now and then on the way. */
+static void run_with_pauses(fixture *f, int64_t between, double *x) {
+  const int64_t end = 40;
+  memset(f->x, 0, (size_t)f->a->n * 8);
+  begin(f, end, 5);
+  for (ht_cg_event event = HT_CG_PAUSE; event == HT_CG_PAUSE;) {
+    f->state.pause_at = between ? f->state.iteration + between : INT64_MAX;
+    event = f->g->cuda->engine_run(f->engine, &f->state);
+    assert_true(event == HT_CG_PAUSE || event == HT_CG_LIMIT);
+  }
+  f->g->cuda->engine_get_iterate(f->engine, f->device);
+  gpu_fetch(f->g, 8 * f->a->n, f->device, x);
+  assert_true(f->state.iteration == end);
+}
+
+static void pauses_change_no_bit(void **state) {
+  (void)state;
+  gpu g = gpu_open();
+  for (int streaming = 0; streaming < 2; streaming++) {
+    fixture f;
+    float weights[MOST_WEIGHTS];
+    set_up(&f, &g, streaming, 64 * 100 + 5);
+    for (int64_t i = 0; i < f.a->n; i++) f.r[i] = sin(0.1 * (double)i);
+    random_network(5, 64, weights);
+    OK(g.cuda->engine_set_network(f.engine, weights, INPUTS, 64, ACTIONS, 3));
+    double *whole = array(f.a->n), *parts = array(f.a->n);
+    run_with_pauses(&f, 0, whole);
+    for (int64_t between = 1; between < 12; between += 3) {
+      run_with_pauses(&f, between, parts);
+      assert_memory_equal(whole, parts, (size_t)f.a->n * 8);
+    }
+    free(whole), free(parts);
+    tear_down(&f);
+  }
+  gpu_close(&g);
+}
+
+static void networks_of_other_shapes_are_refused(void **state) {
+  (void)state;
+  gpu g = gpu_open();
+  fixture f;
+  float weights[MOST_WEIGHTS] = {0};
+  set_up(&f, &g, 0, 100);
+  assert_int_equal(g.cuda->engine_set_network(f.engine, weights, 32, 64, 3, 0), HT_UNSUPPORTED);
+  assert_int_equal(g.cuda->engine_set_network(f.engine, weights, 64, 65, 3, 0), HT_UNSUPPORTED);
+  assert_int_equal(g.cuda->engine_set_network(f.engine, weights, 64, 64, 4, 0), HT_UNSUPPORTED);
+  ht_context_clear_error(g.ctx);
+  tear_down(&f);
+  gpu_close(&g);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(it_is_the_textbook_loop),
+      cmocka_unit_test(odd_sizes_are_solved),
+      cmocka_unit_test(its_records_give_eigenvalues),
+      cmocka_unit_test(it_refuses_what_it_cannot_do),
+      cmocka_unit_test(networks_decide_as_by_hand),
+      cmocka_unit_test(pauses_change_no_bit),
+      cmocka_unit_test(networks_of_other_shapes_are_refused),
+  };
+  if (!gpu_present()) return GPU_SKIPPED;
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
