@@ -3,7 +3,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { WIDTH = 640, LEFT = 70, RIGHT = 18, TOP = 12, BOTTOM = 46, TICKS = 6, BAR_ROW = 34, BAR_LEFT = 200, BAR_RIGHT = 90 };
+enum {
+  WIDTH = 640,
+  LEFT = 70,
+  RIGHT = 18,
+  TOP = 12,
+  BOTTOM = 46,
+  TICKS = 6,
+  BAR_ROW = 34,
+  BAR_LEFT = 220,
+  BAR_LETTERS = 32,
+  BAR_RIGHT = 90
+};
 
 void html_text(FILE *file, const char *text) {
   for (; *text; text++) {
@@ -29,12 +40,18 @@ static double tick_step(double range) {
 
 chart_axis chart_linear(double low, double high, double unit, const char *label) {
   if (!(high > low)) high = low + unit;
-  return (chart_axis){low, high, 0, unit, label};
+  return (chart_axis){.low = low, .high = high, .unit = unit, .label = label};
+}
+
+chart_axis chart_count(double high, const char *label) {
+  chart_axis axis = chart_linear(0, high, 1, label);
+  axis.whole = 1;
+  return axis;
 }
 
 chart_axis chart_logarithmic(double low, double high, const char *label) {
   double from = floor(log10(low) + 1e-9), to = ceil(log10(high) - 1e-9);
-  return (chart_axis){pow(10, from), pow(10, to > from ? to : from + 1), 1, 1, label};
+  return (chart_axis){.low = pow(10, from), .high = pow(10, to > from ? to : from + 1), .logarithmic = 1, .unit = 1, .label = label};
 }
 
 static double share(const chart_axis *axis, double value) {
@@ -43,7 +60,10 @@ static double share(const chart_axis *axis, double value) {
 }
 
 double chart_x(const cli_chart *c, double value) { return c->left + c->width * share(&c->x, value); }
-double chart_y(const cli_chart *c, double value) { return c->top + c->height * (1 - share(&c->y, value)); }
+double chart_y(const cli_chart *c, double value) {
+  double down = share(&c->y, value);
+  return c->top + c->height * (c->y.downwards ? down : 1 - down);
+}
 
 /* The first tick that is shown, and how to come from one to the next: by a factor or a sum. */
 static double first_tick(const chart_axis *axis, double *step) {
@@ -53,6 +73,7 @@ static double first_tick(const chart_axis *axis, double *step) {
     return axis->low;
   }
   *step = tick_step((axis->high - axis->low) / axis->unit) * axis->unit;
+  if (axis->whole && *step < 1) *step = 1;
   return ceil(axis->low / *step - 1e-9) * *step;
 }
 
@@ -164,7 +185,9 @@ static double sum_of(const chart_bar *bar, int parts) {
 
 static void draw_bar(FILE *file, const chart_bar *bar, int parts, const char *const *css, double y, double scale) {
   double x = BAR_LEFT;
-  fprintf(file, "<text x='%d' y='%.1f' text-anchor='end'>", BAR_LEFT - 8, y + 15);
+  fprintf(file, "<text x='%d' y='%.1f' text-anchor='end'", BAR_LEFT - 8, y + 15);
+  if (strlen(bar->name) > BAR_LETTERS) fprintf(file, " textLength='%d' lengthAdjust='spacingAndGlyphs'", BAR_LEFT - 12);
+  fputc('>', file);
   html_text(file, bar->name);
   fputs("</text>\n", file);
   for (int k = 0; k < parts; k++) {

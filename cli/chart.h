@@ -9,6 +9,8 @@ typedef struct chart_axis {
   double low, high;  /* of what is shown */
   int logarithmic;   /* then both are above 0 */
   double unit;       /* ticks show value / unit */
+  int downwards;     /* a y axis whose low end is at the top, as the rows of a matrix */
+  int whole;         /* counts: no ticks between whole numbers */
   const char *label; /* plain text, already fit for HTML */
 } chart_axis;
 
@@ -21,8 +23,9 @@ typedef struct cli_chart {
 /* Text with what HTML would take for itself escaped, and control characters left out. */
 void html_text(FILE *file, const char *text);
 
-/* The limits of an axis for values from low to high: whole powers of ten, or whole ticks. */
+/* Axes for values from low to high; the logarithmic one ends at powers of ten. */
 chart_axis chart_linear(double low, double high, double unit, const char *label);
+chart_axis chart_count(double high, const char *label); /* whole numbers from 0 */
 chart_axis chart_logarithmic(double low, double high, const char *label);
 
 /* `what`: for those who cannot see the picture. */

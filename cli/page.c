@@ -25,6 +25,7 @@ static const char *const rules[] = {
     ".line{fill:none;stroke-width:1.6;stroke-linejoin:round}.point{fill:var(--card);stroke-width:1.8}.dash{stroke-dasharray:6 3}",
     ".key{display:inline-block;margin:0 14px 4px 0;font-size:.85rem}.key i{display:inline-block;width:12px;height:12px;margin-right:6px;"
     "border-radius:2px;vertical-align:-1px}",
+    ".again{background-image:repeating-linear-gradient(90deg,transparent 0 3px,var(--page) 3px 6px)}"
     ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}",
     "th,td{padding:5px 10px;border-bottom:1px solid var(--grid);text-align:right;white-space:nowrap}th{color:var(--soft);font-weight:600}",
     "th:first-child,td.text{text-align:left}td.bad{color:var(--s1);font-weight:600}footer{margin-top:36px;font-size:.8rem;color:var(--soft)"
@@ -128,7 +129,7 @@ void page_write(FILE *file, const char *title, int runs, const cli_run *run) {
   write_table(file, runs, run);
   if (any_trace(runs, run)) page_residuals(file, runs, run);
   for (int i = 0; i < runs; i++)
-    if (run[i].has_trace) page_precision(file, &run[i]);
+    if (run[i].has_trace && (run[i].changes || !run[i].blocks)) page_precision(file, &run[i]);
   if (!any_trace(runs, run))
     fputs("<p>These runs kept no trace: <code>halftone solve --trace</code> records residuals and precisions.</p>\n", file);
   page_bars(file, runs, run);

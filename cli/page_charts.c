@@ -6,7 +6,7 @@
 #include "page.h"
 #include "text.h"
 
-enum { HEIGHT = 340, MIX_HEIGHT = 240, MAP_HEIGHT = 300, MAP_COLUMNS = 160, MAP_ROWS = 96, TIME_PARTS = 5, BYTE_PARTS = 4 };
+enum { HEIGHT = 340, PRECISION_HEIGHT = 290, MAP_COLUMNS = 160, MAP_ROWS = 96, TIME_PARTS = 5, BYTE_PARTS = 4 };
 
 static const char *const level_css[RUN_LEVELS] = {"m0", "m4", "m8"};
 static const char *const level_name[RUN_LEVELS] = {"16 bits", "32 bits", "FP64"};
@@ -66,7 +66,7 @@ static void residual_figure(FILE *file, int runs, const cli_run *run, int agains
   if (against_time) unit = unit_of_time(most, &name);
   fprintf(file, "<figure><h3>Residual against %s</h3>\n", against_time ? "time" : "iterations");
   chart_begin(&chart, file, against_time ? "residuals against time" : "residuals against iterations", HEIGHT,
-              chart_linear(0, most, unit, name), residual_axis(runs, run));
+              against_time ? chart_linear(0, most, unit, name) : chart_count(most, name), residual_axis(runs, run));
   if (tolerance > 0) chart_level(&chart, tolerance, "tolerance");
   for (int i = 0; i < runs; i++)
     if (run[i].has_trace) draw_run(&chart, &run[i], i, against_time);
@@ -75,12 +75,12 @@ static void residual_figure(FILE *file, int runs, const cli_run *run, int agains
 }
 
 void page_residuals(FILE *file, int runs, const cli_run *run) {
-  char css[8];
+  char css[16];
   int several = 0;
   fputs("<h2>Residuals</h2>\n<div>", file);
   for (int i = 0; i < runs; i++) {
     if (!run[i].has_trace) continue;
-    snprintf(css, sizeof css, "b%d", i % 6);
+    snprintf(css, sizeof css, "b%d%s", i % 6, i < 6 ? "" : " again");
     page_key(file, css, run[i].label);
     several |= run[i].report.columns > 1;
   }
@@ -109,7 +109,6 @@ static double share_up_to(const cli_run *run, int64_t change, int level) {
 static void draw_area(const cli_chart *chart, const cli_run *run, int level) {
   double bottom = chart_y(chart, 0);
   fprintf(chart->file, "<path class='%s' d='M%.1f %.1f", level_css[level], chart_x(chart, 0), bottom);
-  if (!run->changes) fprintf(chart->file, "V%.1f", chart_y(chart, level == RUN_64 ? 100 : 0));
   for (int64_t k = 0; k < run->changes; k++)
     fprintf(chart->file, "H%.1fV%.1f", chart_x(chart, run->change_at[k]), chart_y(chart, 100 * share_up_to(run, k, level)));
   fprintf(chart->file, "H%.1fV%.1fZ'/>\n", chart_x(chart, run_last_iteration(run)), bottom);
@@ -118,8 +117,8 @@ static void draw_area(const cli_chart *chart, const cli_run *run, int level) {
 static void mix_figure(FILE *file, const cli_run *run) {
   cli_chart chart;
   fputs("<figure><h3>Precision mix over the iterations</h3>\n", file);
-  chart_begin(&chart, file, "share of the column blocks at each precision, over the iterations", MIX_HEIGHT,
-              chart_linear(0, run_last_iteration(run), 1, "iteration"), chart_linear(0, 100, 1, "share of blocks [%]"));
+  chart_begin(&chart, file, "share of the column blocks at each precision, over the iterations", PRECISION_HEIGHT,
+              chart_count(run_last_iteration(run), "iteration"), chart_linear(0, 100, 1, "share of blocks [%]"));
   for (int level = RUN_64; level >= RUN_16; level--) draw_area(&chart, run, level);
   chart_end(&chart);
   fputs("</figure>\n", file);
@@ -162,7 +161,7 @@ static void draw_colour(const cli_chart *chart, const map *m, int colour) {
       if (m->colour[r][c] != colour) continue;
       while (next < m->columns && m->colour[r][next] == colour) next++;
       if (!begun++) fprintf(chart->file, "<path class='m%d' shape-rendering='crispEdges' d='", colour);
-      fprintf(chart->file, "M%.1f %.2fh%.1fv%.2fh-%.1fz", chart->left + c * w, chart->top + r * h, (next - c) * w, h, (next - c) * w);
+      fprintf(chart->file, "M%.1f %.3fh%.1fv%.3fh-%.1fz", chart->left + c * w, chart->top + r * h, (next - c) * w, h, (next - c) * w);
     }
   if (begun) fputs("'/>\n", chart->file);
 }
@@ -172,29 +171,46 @@ static void map_figure(FILE *file, const cli_run *run) {
   map *m = malloc(sizeof *m);
   if (!m) return;
   fputs("<figure><h3>Precision over the matrix</h3>\n", file);
-  chart_axis y = chart_linear(0, (double)run->blocks, 1, "column block of 64 unknowns");
+  chart_axis y = chart_count((double)run->blocks, "column block of 64 unknowns");
+  y.downwards = 1;
   fill_map(run, m);
-  chart_begin(&chart, file, "precision of each column block, over the iterations", MAP_HEIGHT,
-              chart_linear(0, run_last_iteration(run), 1, "iteration"), y);
+  chart_begin(&chart, file, "precision of each column block, over the iterations", PRECISION_HEIGHT,
+              chart_count(run_last_iteration(run), "iteration"), y);
   for (int colour = 0; colour < PAGE_MAP_COLOURS; colour++) draw_colour(&chart, m, colour);
   chart_end(&chart);
   fputs("</figure>\n", file);
   free(m);
 }
 
+/* The level that all blocks are read at from the first iteration to the last; -1 where there is more to see. */
+static int only_level(const cli_run *run) {
+  if (!run->blocks) return RUN_64;
+  for (int level = 0; level < RUN_LEVELS && run->changes == 1; level++)
+    if (share_up_to(run, 0, level) == 1) return level == 0 || share_up_to(run, 0, level - 1) == 0 ? level : -1;
+  return -1;
+}
+
+static void precision_words(FILE *file, const cli_run *run, int only) {
+  if (!run->blocks) fputs("This storage has no levels: everything is read in FP64. ", file);
+  if (run->blocks && only >= 0) fprintf(file, "All column blocks are read at %s, from the first iteration to the last. ", level_name[only]);
+  if (run->blocks) fputs("This is what policy and guard ask for; tiles that are exact at fewer bits are read at those. ", file);
+  if (only < 0) fputs("Colours between those of the legend are mixes. ", file);
+  if (run->levels_at_run_ends) fputs("The device chose the levels by itself: they are known where its runs ended. ", file);
+}
+
 void page_precision(FILE *file, const cli_run *run) {
+  int only = only_level(run);
   fputs("<h2>Precision: ", file);
   html_text(file, run->label);
   fputs("</h2>\n<div>", file);
-  for (int level = 0; level < RUN_LEVELS; level++) page_key(file, level_css[level], level_name[level]);
+  for (int level = 0; level < RUN_LEVELS && only < 0; level++) page_key(file, level_css[level], level_name[level]);
   fputs("</div>\n<p>", file);
-  if (!run->blocks) fputs("This storage has no levels: everything is read in FP64. ", file);
-  if (run->blocks)
-    fputs("What policy and guard ask for; tiles that are exact at fewer bits are read at those. Colours between are mixes. ", file);
-  if (run->levels_at_run_ends) fputs("The device chose the levels by itself: they are known where its runs ended. ", file);
-  fputs("</p>\n<div class='row'>\n", file);
+  precision_words(file, run, only);
+  fputs("</p>\n", file);
+  if (only >= 0) return;
+  fputs("<div class='row'>\n", file);
   mix_figure(file, run);
-  if (run->blocks && run->changes) map_figure(file, run);
+  map_figure(file, run);
   fputs("</div>\n", file);
 }
 

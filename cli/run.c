@@ -154,11 +154,25 @@ static int read_trace(cli_run *run) {
 
 /* ---- a run ---- */
 
+enum { MATRIX_LETTERS = 24, POLICY_LETTERS = 20 };
+
+/* Bytes of the first `most` characters of UTF-8, among the first `length` bytes. */
+static int first_characters(const char *text, int length, int most) {
+  int used = 0;
+  for (; used < length && most > 0; most--) do
+      used++;
+    while (used < length && (text[used] & 0xc0) == 0x80);
+  return used;
+}
+
+/* The file's name without folder and ending, and the policy, of a learned one its file's name. */
 static void make_label(cli_run *run) {
-  const char *slash = strrchr(run->matrix, '/'), *name = slash ? slash + 1 : run->matrix;
-  int length = (int)strcspn(name, ".");
-  if (length == 0) length = (int)strlen(name);
-  snprintf(run->label, sizeof run->label, "%.*s, %.90s", length < 90 ? length : 90, name, run->report.policy);
+  const char *policy = run->report.policy, *file = strrchr(policy, '/'), *slash = strrchr(run->matrix, '/');
+  const char *name = slash ? slash + 1 : run->matrix, *kind = file ? file + 1 : policy;
+  int stem = (int)strcspn(name, "."), word = (int)strcspn(kind, ".");
+  if (stem == 0) stem = (int)strlen(name);
+  snprintf(run->label, sizeof run->label, "%.*s, %s%.*s", first_characters(name, stem, MATRIX_LETTERS), name, file ? "learned:" : "",
+           first_characters(kind, word, POLICY_LETTERS), kind);
 }
 
 int run_read(cli_run *run, const char *path) {

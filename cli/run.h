@@ -9,7 +9,7 @@ enum { RUN_16, RUN_32, RUN_64, RUN_LEVELS };
 
 typedef struct cli_run {
   const char *path;
-  char label[200]; /* matrix and policy */
+  char label[256]; /* matrix and policy */
   json_t *root;    /* owns the texts */
   const char *matrix;
   ht_report report;

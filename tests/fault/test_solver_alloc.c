@@ -110,8 +110,8 @@ static int remove_policy(void **state) {
 }
 
 static void every_refusal(void **state) {
-  const char *const options[][2] = {
-      {"precond", "jacobi"}, {"precond", "ic0"}, {"format", "csr"}, {"format", "tilecsc"}, {"policy", policy}};
+  const char *const options[][2] = {{"precond", "jacobi"}, {"precond", "ic0"}, {"format", "csr"},
+                                    {"format", "tilecsc"}, {"policy", policy}, {"trace", "yes"}};
   (void)state;
   for (size_t o = 0; o < sizeof options / sizeof *options; o++)
     for (long fail_at = -1, requests = 0; fail_at < requests; fail_at++) {

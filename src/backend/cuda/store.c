@@ -52,7 +52,7 @@ static ht_status place_rows(ht_store *store) {
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *store->scaled_diagonal, &store->scaled_diagonal));
   HT_TRY(store->ctx, ht_cuda_allocate_parts(store->cuda, PARTS, parts));
   for (int k = 0; k < PARTS - WORK; k++) store->bytes += parts[k].bytes;
-  for (int k = 1; k < SENT; k++) /* the slices are sent when their units are known */
+  for (int k = 0; k < SENT; k++) /* the slices once more when their units are known */
     HT_TRY(store->ctx, ht_cuda_send(store->cuda, parts[k].bytes, from[k], *(void **)parts[k].to));
   return HT_OK;
 }
