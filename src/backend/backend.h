@@ -194,8 +194,18 @@ typedef struct ht_store ht_store;
 
 typedef enum ht_store_engine { HT_STORE_ENGINE_AUTO, HT_STORE_ENGINE_PERSISTENT, HT_STORE_ENGINE_STREAMING } ht_store_engine;
 
+/* The preconditioner that an engine applies by itself, in host memory and the caller's order and scale: block-Jacobi where block > 0,
+ * Jacobi where there is a diagonal, else none. */
+typedef struct ht_engine_precond {
+  const double *diagonal; /* of A; an entry that is not positive takes 1 */
+  int64_t block;          /* consecutive unknowns; the last block may be smaller */
+  /* Cholesky factor L of each diagonal block of A: block x block, row-major lower triangle, reciprocals on the diagonal */
+  const double *factors;
+} ht_engine_precond;
+
 /* How the backend would lay out a matrix of this size: asked before the ordering is made, because a persistent engine wants the rows
- * in compact patches of patch_rows rows each. */
+ * in compact patches of patch_rows rows each. Blocks of unknowns stay together in a column block of HT_COLUMN_BLOCK rows, which holds as
+ * many whole ones as fit; what is left of it is padding. */
 typedef struct ht_store_plan {
   ht_store_engine engine; /* never AUTO */
   int64_t patch_rows;     /* a multiple of HT_COLUMN_BLOCK; 0 for the streaming engine */
@@ -203,7 +213,8 @@ typedef struct ht_store_plan {
 
 typedef struct ht_store_options {
   ht_store_plan plan;
-  const int32_t *order; /* order[new] = old; with patches, patch k has the new rows from k * patch_rows on; NULL: natural. Copied */
+  int64_t block;        /* consecutive unknowns that stay together: 1 to HT_COLUMN_BLOCK */
+  const int32_t *order; /* of the blocks, order[new] = old; with patches, each takes what fits its patch_rows; NULL: natural. Copied */
   int exactness_flags;  /* 0: every group is taken to need all bits */
 } ht_store_options;
 
@@ -284,15 +295,16 @@ typedef struct ht_backend {
   ht_cg_event (*cg_run)(ht_cg_plan *plan, const ht_split_view *a, ht_cg_state *state);
   void (*cg_release)(ht_cg_plan *plan); /* NULL is allowed */
   /* The backend's own split storage and its engine; NULL where the backend works on ht_split_view. The CSR lies in host memory;
-   * diagonal is in the caller's order and host memory, NULL for no preconditioner. store_multiply takes vectors in the caller's order,
-   * unscaled; block_level (host memory) NULL: FP64. */
-  void (*store_plan)(ht_context *ctx, int64_t n, int64_t nnz, int64_t longest_row, ht_store_engine asked, ht_store_plan *plan);
+   * store_multiply takes vectors in the caller's order, unscaled; block_level (host memory) NULL: FP64. engine_blocks: the engine takes
+   * block-Jacobi, with blocks of the size that the store was made for. */
+  void (*store_plan)(ht_context *ctx, const ht_csr_view *a, int64_t block, ht_store_engine asked, ht_store_plan *plan);
   ht_status (*store_create)(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, ht_store **store);
   ht_status (*store_set_values)(ht_store *store, const ht_csr_view *a);
   void (*store_info)(const ht_store *store, ht_store_info *info);
   void (*store_multiply)(ht_store *store, const uint8_t *block_level, const double *x, double *y);
   void (*store_release)(ht_store *store);
-  ht_status (*engine_create)(ht_store *store, const double *diagonal, int64_t capacity, ht_engine **engine);
+  int engine_blocks;
+  ht_status (*engine_create)(ht_store *store, const ht_engine_precond *precond, int64_t capacity, ht_engine **engine);
   /* The EvoCG paper's engine, the textbook loop on a device: on Tile-CSC, whose arrays lie in the backend's memory and are borrowed, in the
    * caller's order and scale. column_error, as in ht_tilecsc, and diagonal lie in host memory. NULL where the backend has none. */
   ht_status (*engine_create_on_tiles)(ht_context *ctx, const ht_tilecsc_view *a, const float *const column_error[HT_LEVEL_64],

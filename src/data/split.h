@@ -18,6 +18,9 @@ typedef struct ht_node_graph {
 /* Unknowns a node: 3 or 2 when nearly every node couples to whole nodes only, else 1. */
 int ht_node_unknowns(ht_context *ctx, const ht_csr_view *a);
 ht_status ht_node_graph_create(ht_context *ctx, const ht_csr_view *a, ht_node_graph *graph);
+/* The graph of blocks of `block` consecutive unknowns each, whatever they couple to; the last one may be smaller. A block is not its own
+ * neighbour; columns ascend. */
+ht_status ht_block_graph_create(ht_context *ctx, const ht_csr_view *a, int64_t block, ht_node_graph *graph);
 void ht_node_graph_release(ht_context *ctx, ht_node_graph *graph);
 
 typedef struct ht_split_options {

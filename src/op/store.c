@@ -59,38 +59,42 @@ static void destroy(ht_operator *self) {
   ht_release(self->ctx, op);
 }
 
-static int64_t longest_row(const ht_context *ctx, const ht_csr_view *a) {
-  int64_t longest = 0;
-#pragma omp parallel for schedule(static) num_threads(ctx->threads) reduction(max : longest) if (a->n > PARALLEL_FROM)
-  for (int64_t i = 0; i < a->n; i++)
-    if (a->row_start[i + 1] - a->row_start[i] > longest) longest = a->row_start[i + 1] - a->row_start[i];
-  return longest;
-}
-
-/* Patches where the engine wants them, else the order that was asked for; *order NULL: natural. */
-static ht_status order_rows(store_operator *op, int ordering, const ht_csr_view *a, int64_t patch_rows, int32_t **order) {
+/* Patches where the engine wants them, of patch_nodes nodes each, else the order that was asked for; *order NULL: natural. */
+static ht_status order_nodes(store_operator *op, int ordering, const ht_node_graph *graph, int64_t patch_nodes, int32_t **order) {
   ht_context *ctx = op->base.ctx;
-  const ht_node_graph graph = {.block = 1, .nodes = a->n, .start = a->row_start, .columns = a->columns};
-  *order = NULL;
-  if (!patch_rows && ordering == HT_ORDERING_NATURAL) return HT_OK;
-  if (!patch_rows && ordering == HT_ORDERING_AUTO) {
-    HT_TRY(ctx, ht_order_auto(ctx, &graph, order));
+  if (!patch_nodes && ordering == HT_ORDERING_NATURAL) return HT_OK;
+  if (!patch_nodes && ordering == HT_ORDERING_AUTO) {
+    HT_TRY(ctx, ht_order_auto(ctx, graph, order));
     op->base.ordering = *order ? "rcm" : "natural";
     return HT_OK;
   }
-  op->base.ordering = patch_rows ? "patches" : "rcm";
-  HT_TRY(ctx, ht_allocate(ctx, a->n, sizeof **order, order));
-  return patch_rows ? ht_order_patches(ctx, a, patch_rows, *order) : ht_order_rcm(ctx, &graph, *order);
+  op->base.ordering = patch_nodes ? "patches" : "rcm";
+  HT_TRY(ctx, ht_allocate(ctx, graph->nodes, sizeof **order, order));
+  if (!patch_nodes) return ht_order_rcm(ctx, graph, *order);
+  const ht_csr_view pattern = {.n = graph->nodes, .nnz = graph->start[graph->nodes], .row_start = graph->start, .columns = graph->columns};
+  return ht_order_patches(ctx, &pattern, patch_nodes, *order);
+}
+
+/* What is ordered are the blocks of unknowns that stay together. */
+static ht_status order_blocks(store_operator *op, int ordering, const ht_csr_view *a, const ht_store_options *store, int32_t **order) {
+  ht_context *ctx = op->base.ctx;
+  ht_node_graph graph = {.block = 1, .nodes = a->n, .start = a->row_start, .columns = a->columns};
+  *order = NULL;
+  if (store->block > 1) HT_TRY(ctx, ht_block_graph_create(ctx, a, store->block, &graph));
+  int64_t patch_blocks = store->plan.patch_rows / HT_COLUMN_BLOCK * (HT_COLUMN_BLOCK / store->block);
+  ht_status status = order_nodes(op, ordering, &graph, patch_blocks, order);
+  ht_node_graph_release(ctx, &graph);
+  return status;
 }
 
 static ht_status create_store(store_operator *op, const ht_operator_options *options, int engine, const ht_csr_view *a) {
   ht_context *ctx = op->base.ctx;
   const ht_backend *backend = op->base.backend;
-  ht_store_options store = {.exactness_flags = options->exactness_flags};
+  ht_store_options store = {.exactness_flags = options->exactness_flags, .block = op->base.engine_block ? op->base.engine_block : 1};
   int32_t *order;
   double start = ht_seconds();
-  backend->store_plan(ctx, a->n, a->nnz, longest_row(ctx, a), (ht_store_engine)engine, &store.plan);
-  ht_status status = order_rows(op, options->ordering, a, store.plan.patch_rows, &order);
+  backend->store_plan(ctx, a, store.block, (ht_store_engine)engine, &store.plan);
+  ht_status status = order_blocks(op, options->ordering, a, &store, &order);
   op->base.time_ordering_s = ht_seconds() - start;
   store.order = order;
   if (status == HT_OK) status = backend->store_create(ctx, a, &store, &op->base.store);
@@ -114,7 +118,7 @@ static ht_status build(store_operator *op, const ht_operator_options *options, i
 }
 
 ht_status ht_operator_create_store(ht_context *ctx, const ht_backend *backend, const ht_operator_options *options, int engine,
-                                   const ht_matrix *matrix, ht_operator **out) {
+                                   int64_t engine_block, const ht_matrix *matrix, ht_operator **out) {
   store_operator *op;
   ht_status status;
   *out = NULL;
@@ -124,6 +128,7 @@ ht_status ht_operator_create_store(ht_context *ctx, const ht_backend *backend, c
                            .format = "split",
                            .n = matrix->n,
                            .nnz = matrix->nnz,
+                           .engine_block = engine_block,
                            .apply = apply,
                            .update = update,
                            .destroy = destroy};

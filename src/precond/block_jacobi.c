@@ -100,13 +100,22 @@ static void destroy(ht_precond *self) {
   ht_release(self->ctx, self);
 }
 
+int64_t ht_precond_block(const ht_precond_options *options, int64_t n, int unknowns_per_node) {
+  int64_t block = options->precond_block ? options->precond_block : unknowns_per_node > 1 ? unknowns_per_node : DEFAULT_BLOCK;
+  return block < n ? block : n;
+}
+
+void ht_block_jacobi_view(const ht_precond *precond, ht_engine_precond *view) {
+  const block_jacobi *b = (const block_jacobi *)precond;
+  *view = (ht_engine_precond){.block = b->block, .factors = b->factors};
+}
+
 ht_status ht_precond_create_block_jacobi(ht_context *ctx, const ht_backend *backend, const ht_precond_options *options,
                                          const ht_matrix *matrix, int unknowns_per_node, ht_precond **precond) {
   ht_status status;
   block_jacobi *self;
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *self, &self));
-  self->block = options->precond_block ? options->precond_block : unknowns_per_node > 1 ? unknowns_per_node : DEFAULT_BLOCK;
-  if (self->block > matrix->n) self->block = matrix->n;
+  self->block = ht_precond_block(options, matrix->n, unknowns_per_node);
   self->blocks = (matrix->n + self->block - 1) / self->block;
   int64_t entries = self->blocks * self->block * self->block;
   self->base = (ht_precond){.ctx = ctx,

@@ -2,7 +2,7 @@
 #include "precond/precond.h"
 
 static const ht_precond_entry entries[] = {
-#define HT_PRECOND(name, create, host_only) {name, create, host_only},
+#define HT_PRECOND(name, create, place) {name, create, place},
 #include "precond/list.def"
 #undef HT_PRECOND
 };
@@ -15,8 +15,9 @@ ht_status ht_precond_create(ht_context *ctx, const ht_backend *backend, const ht
   *precond = NULL;
   const ht_precond_entry *entry = ht_precond_at(options->precond);
   HT_CHECK(ctx, entry, HT_INTERNAL, "the option precond has word %d, and precond/list.def has %d rows", options->precond, ENTRIES);
-  HT_CHECK(ctx, !entry->host_only || ht_backend_is_host(ctx, backend), HT_UNSUPPORTED,
-           "the preconditioner %s does not work on the %s backend; use --precond jacobi or --backend cpu", entry->name, backend->name);
+  HT_CHECK(ctx, entry->place == HT_PRECOND_ANYWHERE || ht_backend_is_host(ctx, backend), HT_UNSUPPORTED,
+           "the preconditioner %s does not work on the %s backend%s; use --precond jacobi or --backend cpu", entry->name, backend->name,
+           entry->place == HT_PRECOND_HOST_OR_ENGINE ? " outside an engine that has it" : "");
   HT_TRY(ctx, entry->create(ctx, backend, options, matrix, unknowns_per_node, precond));
   return HT_OK;
 }

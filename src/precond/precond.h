@@ -24,10 +24,11 @@ struct ht_precond {
 typedef ht_status (*ht_precond_create_fn)(ht_context *ctx, const ht_backend *backend, const ht_precond_options *options,
                                           const ht_matrix *matrix, int unknowns_per_node, ht_precond **precond);
 /* One row of list.def. */
+typedef enum ht_precond_place { HT_PRECOND_ANYWHERE, HT_PRECOND_HOST, HT_PRECOND_HOST_OR_ENGINE } ht_precond_place;
 typedef struct ht_precond_entry {
   const char *name;
   ht_precond_create_fn create;
-  int host_only;
+  ht_precond_place place;
 } ht_precond_entry;
 const ht_precond_entry *ht_precond_at(int index); /* NULL past the end */
 
@@ -38,6 +39,10 @@ ht_status ht_precond_create(ht_context *ctx, const ht_backend *backend, const ht
                             int unknowns_per_node, ht_precond **precond);
 /* Jacobi from a diagonal alone (copied), for the caller's operators; NULL gives M = I, and an entry that is not positive takes 1. */
 ht_status ht_precond_create_diagonal(ht_context *ctx, const ht_backend *backend, int64_t n, const double *diagonal, ht_precond **precond);
+/* Unknowns a block of block-Jacobi: what is asked for, else the unknowns a node where there are several, else a default. */
+int64_t ht_precond_block(const ht_precond_options *options, int64_t n, int unknowns_per_node);
+/* What an engine needs of the one that ht_precond_create_block_jacobi made; borrowed from it. */
+void ht_block_jacobi_view(const ht_precond *precond, ht_engine_precond *view);
 static inline void ht_precond_destroy(ht_precond *p) {
   if (p) p->destroy(p);
 }
@@ -45,7 +50,7 @@ static inline void ht_precond_destroy(ht_precond *p) {
 /* HT_BAD_ARGUMENT when the matrix cannot hold new values for a preconditioner built on n rows and nnz nonzeros. */
 ht_status ht_precond_check_update(const ht_precond *p, const ht_matrix *matrix);
 
-#define HT_PRECOND(name, create, host_only)                                                                                                \
+#define HT_PRECOND(name, create, place)                                                                                                    \
   ht_status create(ht_context *ctx, const ht_backend *backend, const ht_precond_options *options, const ht_matrix *matrix,                 \
                    int unknowns_per_node, ht_precond **precond);
 #include "precond/list.def"

@@ -19,15 +19,17 @@ static ht_cg_event run(ht_loop *loop) {
 
 static const ht_loop_calls calls = {run, set_iterate, get_iterate, set_residual, get_residual, direction_square, levels_changed};
 
-static ht_status create_on_store(ht_loop *loop, const double *diagonal) {
+static ht_status create_on_store(ht_loop *loop, const ht_engine_precond *precond) {
   const ht_operator *op = loop->op;
   ht_store_info info;
-  HT_TRY(loop->ctx, op->backend->engine_create(op->store, diagonal, loop->state.capacity, &loop->engine));
+  HT_TRY(loop->ctx, op->backend->engine_create(op->store, precond, loop->state.capacity, &loop->engine));
   op->backend->store_info(op->store, &info);
   loop->name = info.engine;
   loop->scaled = 1;
   loop->state.n = info.padded;
-  loop->vector_bytes = (8 * 8.0 + (diagonal ? 8 : 0)) * (double)info.padded; /* 4 reads and 4 writes, where they leave the chip */
+  /* 4 reads and 4 writes, where they leave the chip; block-Jacobi is read twice, and r, s once more */
+  double inverse = precond->block ? 2 * 4.0 * (double)precond->block + 2 * 8 : precond->diagonal ? 2 * 4 : 0;
+  loop->vector_bytes = (8 * 8.0 + inverse) * (double)info.padded;
   return HT_OK;
 }
 
@@ -41,12 +43,12 @@ static ht_status create_on_tiles(ht_loop *loop, const double *diagonal) {
   return HT_OK;
 }
 
-ht_status ht_loop_create_engine(ht_context *ctx, ht_operator *op, const double *diagonal, int64_t capacity, ht_loop **out) {
+ht_status ht_loop_create_engine(ht_context *ctx, ht_operator *op, const ht_engine_precond *precond, int64_t capacity, ht_loop **out) {
   ht_loop *loop;
   ht_status status;
   *out = NULL;
   HT_TRY(ctx, ht_loop_allocate(ctx, op, 0, capacity, &loop));
-  HT_TRY_GOTO(ctx, status, op->store ? create_on_store(loop, diagonal) : create_on_tiles(loop, diagonal), fail);
+  HT_TRY_GOTO(ctx, status, op->store ? create_on_store(loop, precond) : create_on_tiles(loop, precond->diagonal), fail);
   loop->decides = 1;
   loop->state.block_level = loop->block_level;
   loop->calls = &calls;

@@ -14,7 +14,9 @@ int ht_engine_is_a_gpus(int engine) { return engine == HT_ENGINE_PERSISTENT || e
 static const char *only_on_cpu(const struct ht_options *o, int64_t nnz) {
   const ht_precond_entry *precond = ht_precond_at(o->precond.precond);
   if (nnz < 0) return "the caller's operator works in the host's memory";
-  if (precond && precond->host_only) return "the preconditioner works there only";
+  int in_engine = o->op.format == HT_FORMAT_SPLIT && o->solve.engine != HT_ENGINE_TEXTBOOK;
+  if (precond && (precond->place == HT_PRECOND_HOST || (precond->place == HT_PRECOND_HOST_OR_ENGINE && !in_engine)))
+    return "the preconditioner works there only";
   if (o->op.isa) return "an instruction set is asked for";
   if (o->solve.engine == HT_ENGINE_FUSED) return "the engine fused works there only";
   return NULL;

@@ -43,8 +43,8 @@ struct ht_loop {
 ht_status ht_loop_create_textbook(ht_context *ctx, ht_operator *op, ht_precond *precond, int64_t capacity, ht_loop **loop);
 /* op->split must be there. diagonal: that of A in the caller's order for Jacobi, NULL for no preconditioner. */
 ht_status ht_loop_create_fused(ht_context *ctx, ht_operator *op, const double *diagonal, int64_t capacity, ht_loop **loop);
-/* op->store must be there, or op->tiles and a backend with the paper's engine; diagonal as above. */
-ht_status ht_loop_create_engine(ht_context *ctx, ht_operator *op, const double *diagonal, int64_t capacity, ht_loop **loop);
+/* op->store must be there, or op->tiles and a backend with the paper's engine, which takes no blocks. */
+ht_status ht_loop_create_engine(ht_context *ctx, ht_operator *op, const ht_engine_precond *precond, int64_t capacity, ht_loop **loop);
 void ht_loop_destroy(ht_loop *loop); /* NULL is allowed */
 
 /* From now on the loop leaves the direction itself too where it leaves its block norms. An engine must have engine_get_direction. */

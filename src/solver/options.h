@@ -18,8 +18,8 @@ enum { HT_MOST_DEFAULT_ITERATIONS = 200000 }; /* the default limit is 10 n, with
   X(CHOICE, stopping, 0, 0, 1, AT_SOLVE, "true|paper",                                                                                     \
     "what is tested: the true residual, or the recursive one against ||r0|| without replacement, as the EvoCG paper does")                 \
   X(CHOICE, engine, 0, 0, 5, AT_PREPARE, "auto|fused|textbook|persistent|streaming|paper",                                                 \
-    "CG loop: textbook takes all; fused is the CPU's, persistent and streaming a GPU's, with split storage and none or jacobi; "           \
-    "paper: the EvoCG paper's, a GPU's, with tilecsc storage")                                                                             \
+    "CG loop: textbook takes all; fused is the CPU's, with split storage and none or jacobi, persistent and streaming a GPU's, which "     \
+    "take block-jacobi, too; paper: the EvoCG paper's, a GPU's, with tilecsc storage")                                                     \
   X(TEXT, backend, 0, 0, 0, AT_PREPARE, "auto", "where the work is done: auto, cpu, cuda, or cuda:N for the N-th device from 0")           \
   X(INTEGER, threads, 0, 0, 4096, AT_PREPARE, NULL,                                                                                        \
     "threads of the context; 0 leaves them: every core this process may use, if never set")                                                \

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/context.h"
 #include "data/diagonal.h"
+#include "data/split.h"
 #include "halftone/version.h"
 #include "solver/choose_backend.h"
 #include "solver/guard.h"
@@ -205,6 +206,14 @@ static int store_engine(const ht_solver *s) {
                                                           : HT_STORE_ENGINE_AUTO;
 }
 
+/* Unknowns a block of block-Jacobi where the backend's engine is to apply it: its order keeps them together. Else 0. */
+static int64_t engine_block(const ht_solver *s) {
+  const ht_precond_options *o = &s->options.precond;
+  const ht_csr_view a = ht_matrix_view(s->symmetric);
+  if (o->precond != HT_PRECOND_BLOCK_JACOBI || !s->backend->engine_blocks || s->options.solve.engine == HT_ENGINE_TEXTBOOK) return 0;
+  return ht_precond_block(o, s->n, ht_node_unknowns(s->ctx, &a));
+}
+
 static int is_paper(const ht_solver *s) { return s->options.solve.engine == HT_ENGINE_PAPER && s->options.op.format == HT_FORMAT_AUTO; }
 
 static ht_status make_operator(ht_solver *s) {
@@ -212,49 +221,61 @@ static ht_status make_operator(ht_solver *s) {
   if (s->apply) return ht_operator_create_callback(s->ctx, s->n, s->apply, s->apply_user, &s->op);
   if (o->format == HT_FORMAT_CSR) return ht_operator_create_csr(s->ctx, s->backend, s->symmetric, &s->op);
   if (o->format == HT_FORMAT_TILECSC || is_paper(s)) return ht_operator_create_tilecsc(s->ctx, s->backend, o, s->symmetric, &s->op);
-  if (s->backend->store_create) return ht_operator_create_store(s->ctx, s->backend, o, store_engine(s), s->symmetric, &s->op);
+  if (s->backend->store_create)
+    return ht_operator_create_store(s->ctx, s->backend, o, store_engine(s), engine_block(s), s->symmetric, &s->op);
   return ht_operator_create_split(s->ctx, s->backend, o, s->symmetric, &s->op);
 }
 
 /* The caller's operator takes Jacobi from the caller's diagonal; the other preconditioners need a matrix. */
 static ht_status make_precond(ht_solver *s) {
   ht_precond_options o = s->options.precond;
-  int unknowns = s->op->split ? s->op->split->block : 1;
+  int unknowns = s->op->split ? s->op->split->block : s->op->unknowns_per_node > 1 ? s->op->unknowns_per_node : 1;
   if (s->apply) return ht_precond_create_diagonal(s->ctx, s->backend, s->n, o.precond == HT_PRECOND_NONE ? NULL : s->diagonal, &s->precond);
   if (s->null_space.empty_rows && o.precond != HT_PRECOND_NONE) {
     if (o.precond != HT_PRECOND_JACOBI)
       ht_log(s->ctx, HT_LOG_WARNING, "a matrix with empty rows has no such preconditioner; jacobi is used");
     return ht_precond_create_diagonal(s->ctx, s->backend, s->n, s->diagonal, &s->precond);
   }
+  if (s->op->engine_block) return ht_precond_create_block_jacobi(s->ctx, s->backend, &o, s->symmetric, unknowns, &s->precond);
   return ht_precond_create(s->ctx, s->backend, &o, s->symmetric, unknowns, &s->precond);
 }
+
+static int is_block_jacobi(const ht_solver *s) { return !strcmp(s->precond->name, "block-jacobi"); }
 
 static int64_t history_capacity(const ht_solver *s) {
   int64_t limit = s->options.solve.max_iterations ? s->options.solve.max_iterations : HT_MOST_DEFAULT_ITERATIONS;
   return (limit < 1000000 ? limit : 1000000) + 1;
 }
 
+static ht_status make_engine_loop(ht_solver *s, int jacobi) {
+  ht_engine_precond precond = {.diagonal = jacobi ? s->diagonal : NULL};
+  if (is_block_jacobi(s)) ht_block_jacobi_view(s->precond, &precond);
+  return ht_loop_create_engine(s->ctx, s->op, &precond, history_capacity(s), &s->loop);
+}
+
 static int can_be_paper(const ht_solver *s, int diagonal_only) {
   return diagonal_only && s->op->tiles && s->op->backend->engine_create_on_tiles;
 }
 
-/* The engines run the split storage, or a backend's own, with a diagonal preconditioner, and the paper's Tile-CSC where it is asked for;
- * everything else runs the textbook loop. */
+/* The engines run the split storage, or a backend's own, with a diagonal preconditioner, a backend's also with block-Jacobi, and the
+ * paper's Tile-CSC where it is asked for; everything else runs the textbook loop. */
 static ht_status make_loop(ht_solver *s) {
   static const char *const names[] = {"auto", "fused", "textbook", "persistent", "streaming", "paper"};
   int wanted = s->options.solve.engine, jacobi = !strcmp(s->precond->name, "jacobi");
   int diagonal_only = jacobi || !strcmp(s->precond->name, "none");
-  int fused = diagonal_only && s->op->split && s->op->backend->cg_run, own = diagonal_only && s->op->store && s->op->backend->engine_run;
+  int fused = diagonal_only && s->op->split && s->op->backend->cg_run;
+  int own = (diagonal_only || (s->op->engine_block && is_block_jacobi(s))) && s->op->store && s->op->backend->engine_run;
   HT_CHECK(s->ctx,
            wanted == HT_ENGINE_AUTO || wanted == HT_ENGINE_TEXTBOOK ||
                (wanted == HT_ENGINE_FUSED   ? fused
                 : wanted == HT_ENGINE_PAPER ? can_be_paper(s, diagonal_only)
                                             : own),
            HT_BAD_OPTION,
-           "the engine %s needs --format %s, --precond none or jacobi and a backend that has it, and has %s, %s and %s; use --engine auto",
-           names[wanted], wanted == HT_ENGINE_PAPER ? "tilecsc" : "split", s->op->format, s->precond->name, s->op->backend->name);
-  if ((own && wanted != HT_ENGINE_TEXTBOOK) || wanted == HT_ENGINE_PAPER)
-    return ht_loop_create_engine(s->ctx, s->op, jacobi ? s->diagonal : NULL, history_capacity(s), &s->loop);
+           "the engine %s needs --format %s, --precond %s and a backend that has it, and has %s, %s and %s; use --engine auto",
+           names[wanted], wanted == HT_ENGINE_PAPER ? "tilecsc" : "split",
+           wanted == HT_ENGINE_FUSED || wanted == HT_ENGINE_PAPER ? "none or jacobi" : "none, jacobi or block-jacobi", s->op->format,
+           s->precond->name, s->op->backend->name);
+  if ((own && wanted != HT_ENGINE_TEXTBOOK) || wanted == HT_ENGINE_PAPER) return make_engine_loop(s, jacobi);
   if (fused && wanted != HT_ENGINE_TEXTBOOK)
     return ht_loop_create_fused(s->ctx, s->op, jacobi ? s->diagonal : NULL, history_capacity(s), &s->loop);
   return ht_loop_create_textbook(s->ctx, s->op, s->precond, history_capacity(s), &s->loop);

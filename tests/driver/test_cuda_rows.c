@@ -12,6 +12,7 @@
 #include "backend/cuda/store.h"
 #include "data/matrix.h"
 #include "data/patches.h"
+#include "data/split.h"
 #include "support/generated.h"
 #include "support/patterns.h"
 
@@ -77,9 +78,13 @@ static void check_halos(const ht_store_view *v, const ht_matrix *a) {
   free(wanted), free(boundary);
 }
 
-static void check_order(const ht_store_view *v) {
+static void check_order(const ht_store_view *v, int64_t block) {
   for (int64_t i = 0; i < v->padded; i++) assert_true(v->order[i] < 0 || v->position[v->order[i]] == i);
   for (int64_t i = 0; i < v->n; i++) assert_true(v->order[v->position[i]] == i);
+  for (int64_t i = 0; i < v->n; i++) { /* a block's rows lie one after the other, in one column block */
+    int32_t first = v->position[i / block * block];
+    assert_true(v->position[i] == first + i % block && v->position[i] / HT_COLUMN_BLOCK == first / HT_COLUMN_BLOCK);
+  }
   for (int64_t s = 0; s < v->slices; s++) {
     int rows = HT_WARP >> v->slice[s].lanes_log2;
     assert_true(v->slice[s + 1].row == v->slice[s].row + rows && v->slice[s].row % rows == 0);
@@ -87,28 +92,42 @@ static void check_order(const ht_store_view *v) {
   assert_true(v->slice[0].row == 0 && v->slice[v->slices].row == v->padded);
 }
 
-static void check_store(ht_context *ctx, const ht_backend *cuda, const ht_matrix *a, ht_store_engine engine, const int32_t *order) {
+/* Patches of what stays together, as the operator orders them. */
+static void order_patches(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, int32_t *order) {
+  ht_node_graph g;
+  assert_int_equal(ht_block_graph_create(ctx, a, options->block, &g), HT_OK);
+  const ht_csr_view graph = {.n = g.nodes, .nnz = g.start[g.nodes], .row_start = g.start, .columns = g.columns};
+  int64_t patch_blocks = options->plan.patch_rows / HT_COLUMN_BLOCK * (HT_COLUMN_BLOCK / options->block);
+  assert_int_equal(ht_order_patches(ctx, &graph, patch_blocks, order), HT_OK);
+  ht_node_graph_release(ctx, &g);
+}
+
+enum { NATURAL, BACKWARDS };
+
+static void check_store(ht_context *ctx, const ht_backend *cuda, const ht_matrix *a, ht_store_engine engine, int64_t block, int way) {
   const ht_csr_view view = ht_matrix_view(a);
-  ht_store_options options = {.order = order, .exactness_flags = 1};
-  int32_t *patches = malloc((size_t)a->n * sizeof *patches);
+  int64_t blocks = (a->n + block - 1) / block;
+  int32_t *order = malloc((size_t)blocks * sizeof *order);
+  ht_store_options options = {.block = block, .order = way == BACKWARDS ? order : NULL, .exactness_flags = 1};
   ht_store *store;
-  assert_non_null(patches);
-  cuda->store_plan(ctx, a->n, a->nnz, 100, engine, &options.plan);
+  assert_non_null(order);
+  for (int64_t i = 0; i < blocks; i++) order[i] = (int32_t)(blocks - 1 - i);
+  cuda->store_plan(ctx, &view, block, engine, &options.plan);
   if (options.plan.patch_rows) {
-    assert_int_equal(ht_order_patches(ctx, &view, options.plan.patch_rows, patches), HT_OK);
-    options.order = patches;
+    order_patches(ctx, &view, &options, order);
+    options.order = order;
   }
   seen.matrix = a;
   seen.counted = seen.filled = 0;
   assert_int_equal(cuda->store_create(ctx, &view, &options, &store), HT_OK);
   assert_true(seen.counted == store->view.slices && seen.filled == store->view.slices);
-  check_order(&store->view);
+  check_order(&store->view, block);
   check_halos(&store->view, a);
   seen.filled = 0;
   assert_int_equal(cuda->store_set_values(store, &view), HT_OK);
   assert_true(seen.counted == store->view.slices && seen.filled == store->view.slices);
   cuda->store_release(store);
-  free(patches);
+  free(order);
 }
 
 static void stores_are_arranged(void **state) {
@@ -120,6 +139,7 @@ static void stores_are_arranged(void **state) {
                                       "trefethen size=65",
                                       "elasticity3d size=7",
                                       "stencil3d size=64 points=27" /* several blocks and buffers */};
+  static const int64_t blocks[] = {1, 3, 33};
   void (**hook)(const char *, void **);
   ht_context *ctx;
   const ht_backend *cuda;
@@ -135,13 +155,11 @@ static void stores_are_arranged(void **state) {
       ht_matrix *a;
       assert_int_equal(ht_context_set_threads(ctx, threads), HT_OK);
       assert_int_equal(generate_line(ctx, lines[k], &a), HT_OK);
-      int32_t *backwards = malloc((size_t)a->n * sizeof *backwards);
-      assert_non_null(backwards);
-      for (int64_t i = 0; i < a->n; i++) backwards[i] = (int32_t)(a->n - 1 - i);
-      check_store(ctx, cuda, a, HT_STORE_ENGINE_AUTO, NULL);
-      check_store(ctx, cuda, a, HT_STORE_ENGINE_STREAMING, NULL);
-      check_store(ctx, cuda, a, HT_STORE_ENGINE_STREAMING, backwards);
-      free(backwards);
+      for (size_t j = 0; j < sizeof blocks / sizeof *blocks; j++) {
+        check_store(ctx, cuda, a, HT_STORE_ENGINE_AUTO, blocks[j], NATURAL);
+        check_store(ctx, cuda, a, HT_STORE_ENGINE_STREAMING, blocks[j], NATURAL);
+        check_store(ctx, cuda, a, HT_STORE_ENGINE_STREAMING, blocks[j], BACKWARDS);
+      }
       ht_matrix_destroy(a);
     }
   ht_context_destroy(ctx);
@@ -158,7 +176,7 @@ static void little_memory_is_used(void **state) {
   assert_int_equal(ht_backend_find(ctx, "cuda", &cuda), HT_OK);
   assert_int_equal(generate_line(ctx, "stencil3d size=64 points=27", &a), HT_OK);
   const ht_csr_view view = ht_matrix_view(a);
-  const ht_store_options options = {.plan = {.engine = HT_STORE_ENGINE_STREAMING}};
+  const ht_store_options options = {.plan = {.engine = HT_STORE_ENGINE_STREAMING}, .block = 1};
   int64_t before = ht_cuda_of(ctx)->bytes_now;
   seen.matrix = a;
   seen.counted = seen.filled = 0;

@@ -12,6 +12,8 @@
 #define OK(call) assert_int_equal((call), HT_OK)
 enum { MOST_OPTIONS = 8 };
 static const double rtol = 1e-10;
+static const char *const engines[] = {"textbook", "persistent", "streaming"};
+enum { ENGINES = 3, TEXTBOOK = 0 };
 
 static inline double *array(int64_t n) {
   double *x = calloc((size_t)n, sizeof *x);

@@ -1,18 +1,11 @@
 /* Whole solves on the CUDA backend, by every engine, against the CPU's: through the public interface, as a caller sees them.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "gpu/gpu_solves.h"
-#include <float.h>
-#include <math.h>
-#include <stdlib.h>
 #include <unistd.h>
-#include "data/matrix.h"
-#include "halftone/halftone.h"
-#include "support/generated.h"
+#include "gpu/gpu_solves.h"
 #include "support/learned.h"
 
-static const char *const engines[] = {"textbook", "persistent", "streaming"};
 static const char *const preconds[] = {"none", "jacobi"};
-enum { ENGINES = 3, PRECONDS = 2, TEXTBOOK = 0 };
+enum { PRECONDS = 2 };
 
 /* ---- every engine, preconditioner and policy ---- */
 
@@ -168,10 +161,10 @@ static void what_cannot_be_is_refused_with_a_sentence(void **state) {
   ht_matrix *a = generate(&g, "stencil2d size=20");
   double *b = right_hand_side(a), *x = array(a->n);
   static const setting refused[][3] = {
-      {{"precond", "block-jacobi"}, {"engine", "auto"}},      {{"precond", "block-jacobi"}, {"engine", "persistent"}},
-      {{"precond", "block-jacobi"}, {"engine", "streaming"}}, {{"precond", "ic0"}, {"engine", "streaming"}},
-      {{"policy", "budget"}, {"engine", "textbook"}},         {{"policy", "rule"}, {"engine", "textbook"}},
-      {{"format", "csr"}, {"engine", "persistent"}},          {{"engine", "fused"}, {"precond", "jacobi"}}};
+      {{"precond", "block-jacobi"}, {"engine", "textbook"}}, {{"precond", "block-jacobi"}, {"format", "csr"}},
+      {{"precond", "ic0"}, {"engine", "streaming"}},         {{"precond", "ic0"}, {"engine", "auto"}},
+      {{"policy", "budget"}, {"engine", "textbook"}},        {{"policy", "rule"}, {"engine", "textbook"}},
+      {{"format", "csr"}, {"engine", "persistent"}},         {{"engine", "fused"}, {"precond", "jacobi"}}};
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
     ht_solver *solver = make_solver(&g, a, SETTINGS({"backend", "cuda"}, refused[i][0], refused[i][1]));
     ht_status status = ht_solver_solve(solver, 1, b, x, NULL);

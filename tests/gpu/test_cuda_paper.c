@@ -14,19 +14,13 @@ enum { PRECONDS = 2, POLICIES = 7, F64 = 0, CUSTOM = 6 };
 
 static const char *const systems[] = {
     "stencil2d size=60",
-    "stencil2d size=47 points=9 coefficients=lognormal",
     "stencil2d nx=4097 ny=1 coefficients=lognormal",
     "stencil3d size=20 points=7 coefficients=jumps contrast=100",
-    "stencil3d size=17 points=27",
-    "stencil3d size=40 points=7 coefficients=lognormal",
     "wathen nx=30 ny=31",
-    "fem2d size=40 numbering=random",
     "fem3d size=7 numbering=random",
     "elasticity3d size=7",
-    "graph graph=preferential size=3000",
     "graph graph=shortcuts size=20000 sigma=1",
     "mass size=12",
-    "spd size=300 condition=1e3",
     "trefethen size=2000",
 };
 enum { SYSTEMS = sizeof systems / sizeof *systems };
@@ -158,25 +152,34 @@ static void it_refuses_what_it_cannot_do(void **state) {
 enum { INPUTS = HT_COLUMN_BLOCK, ACTIONS = 3, MOST_WEIGHTS = 64 * 65 + 64 * 65 + 3 * 65 + 65 };
 static const double CLEAR = 1e-2; /* a difference of logits that FP16 does not blur */
 
+/* As the device keeps them: matrices in FP16, biases in FP32. */
+static void store_network(int hidden, const float *w, double *stored) {
+  const int units[] = {hidden, hidden, ACTIONS}, inputs[] = {INPUTS, hidden, hidden};
+  for (int layer = 0; layer < 3; layer++) {
+    int64_t matrix = (int64_t)units[layer] * inputs[layer];
+    for (int64_t k = 0; k < matrix; k++) stored[k] = ht_load_f16(ht_store_f16(w[k]));
+    for (int64_t k = matrix; k < matrix + units[layer]; k++) stored[k] = w[k];
+    w += matrix + units[layer], stored += matrix + units[layer];
+  }
+}
+
 static void random_network(uint64_t seed, int hidden, float *weights) {
   random_stream s = {seed};
   int64_t count = hidden * (INPUTS + 1) + hidden * (hidden + 1) + ACTIONS * (hidden + 1) + hidden + 1;
   for (int64_t k = 0; k < count; k++) weights[k] = (float)(0.5 * random_signed(&s));
 }
 
-static double stored(const float *w) { return ht_load_f16(ht_store_f16(*w)); }
-
-static const float *layer_of(const float *w, int units, int inputs, int rectified, const double *in, double *out) {
+static const double *layer_of(const double *w, int units, int inputs, int rectified, const double *in, double *out) {
   for (int u = 0; u < units; u++) {
     double sum = w[units * inputs + u];
-    for (int i = 0; i < inputs; i++) sum += stored(&w[u * inputs + i]) * in[i];
+    for (int i = 0; i < inputs; i++) sum += w[u * inputs + i] * in[i];
     out[u] = rectified ? fmax(sum, 0) : sum;
   }
   return w + units * (inputs + 1);
 }
 
 /* The level for a block, and how far its logit is above the next. */
-static int level_by_hand(const float *w, int hidden, const double *p, int64_t count, double *gap) {
+static int level_by_hand(const double *w, int hidden, const double *p, int64_t count, double *gap) {
   double in[INPUTS] = {0}, one[INPUTS], two[INPUTS], logit[ACTIONS], square = 0;
   int best = 0;
   for (int64_t i = 0; i < count; i++) square += p[i] * p[i];
@@ -214,10 +217,11 @@ static void make_residual(fixture *f) {
 
 static void set_up(fixture *f, gpu *g, int streaming, int64_t n) {
   const ht_operator_options options = {.ordering = HT_ORDERING_NATURAL, .exactness_flags = 1};
+  const ht_engine_precond none = {.block = 0};
   *f = (fixture){.g = g, .a = pattern_matrix(g->ctx, PATTERN_TRIDIAGONAL, n, 3, 4)};
   if (streaming) {
-    OK(ht_operator_create_store(g->ctx, g->cuda, &options, HT_STORE_ENGINE_STREAMING, f->a, &f->op));
-    OK(g->cuda->engine_create(f->op->store, NULL, 1000, &f->engine));
+    OK(ht_operator_create_store(g->ctx, g->cuda, &options, HT_STORE_ENGINE_STREAMING, 0, f->a, &f->op));
+    OK(g->cuda->engine_create(f->op->store, &none, 1000, &f->engine));
   } else {
     OK(ht_operator_create_tilecsc(g->ctx, g->cuda, &options, f->a, &f->op));
     OK(g->cuda->engine_create_on_tiles(g->ctx, f->op->tiles, f->op->column_error, NULL, 1000, &f->engine));
@@ -266,17 +270,19 @@ static void begin(fixture *f, int64_t iteration_end, int64_t every) {
 static void check_decisions(gpu *g, int streaming, int hidden) {
   const int64_t n = 64 * 5000 + 17;
   float weights[MOST_WEIGHTS];
+  double stored[MOST_WEIGHTS];
   int64_t clear = 0, different = 0, levels[HT_LEVELS] = {0};
   fixture f;
   set_up(&f, g, streaming, n);
   for (uint64_t seed = 1; seed <= 3; seed++) {
     random_network(seed, hidden, weights);
+    store_network(hidden, weights, stored);
     OK(g->cuda->engine_set_network(f.engine, weights, INPUTS, hidden, ACTIONS, 0));
     begin(&f, 1, 1000);
     assert_int_equal(g->cuda->engine_run(f.engine, &f.state), HT_CG_LIMIT);
     for (int64_t b = 0; b < f.op->blocks && b < (n + 63) / 64; b++) {
       double gap;
-      int expected = level_by_hand(weights, hidden, f.r + 64 * b, n - 64 * b < 64 ? n - 64 * b : 64, &gap);
+      int expected = level_by_hand(stored, hidden, f.r + 64 * b, n - 64 * b < 64 ? n - 64 * b : 64, &gap);
       levels[f.state.block_level[b]]++;
       if (gap <= CLEAR) continue;
       clear++;

@@ -214,8 +214,8 @@ static ht_matrix remote_matrix(ht_context *ctx, const ht_csr_view *a) {
                      .values = (double *)(uintptr_t)a->values};
 }
 
-static void remote_store_plan(ht_context *ctx, int64_t n, int64_t nnz, int64_t longest_row, ht_store_engine asked, ht_store_plan *plan) {
-  (void)ctx, (void)n, (void)nnz, (void)longest_row;
+static void remote_store_plan(ht_context *ctx, const ht_csr_view *a, int64_t block, ht_store_engine asked, ht_store_plan *plan) {
+  (void)ctx, (void)a, (void)block;
   int streaming = asked == HT_STORE_ENGINE_STREAMING;
   *plan = (ht_store_plan){streaming ? HT_STORE_ENGINE_STREAMING : HT_STORE_ENGINE_PERSISTENT, streaming ? 0 : HT_COLUMN_BLOCK};
 }
@@ -274,12 +274,12 @@ struct ht_engine {
   ht_loop *loop;
 };
 
-static ht_status remote_engine_create(ht_store *store, const double *diagonal, int64_t capacity, ht_engine **engine) {
+static ht_status remote_engine_create(ht_store *store, const ht_engine_precond *precond, int64_t capacity, ht_engine **engine) {
   ht_engine *made = calloc(1, sizeof *made);
   *engine = NULL;
   assert_non_null(made);
   made->store = store;
-  ht_status status = ht_loop_create_fused(store->ctx, store->op, diagonal, capacity, &made->loop);
+  ht_status status = ht_loop_create_fused(store->ctx, store->op, precond->diagonal, capacity, &made->loop);
   if (status == HT_OK)
     *engine = made;
   else

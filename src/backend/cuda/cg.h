@@ -31,8 +31,11 @@ typedef struct ht_cuda_cg_vectors {
   /* The direction of the streaming engine while all products are read at 16 or at 32 bits: that of iteration k in narrow[k & 1], and the
    * one before it, which x may still be owed, in the other. */
   float *narrow[2];
-  const float *inverse_diagonal; /* of the scaled matrix; NULL: M = I in the caller's variables */
-  uint8_t *block_level;          /* ht_level of each column block */
+  /* M^-1 of the scaled matrix: Jacobi's, or block-Jacobi's; both NULL: M = I in the caller's variables */
+  const float *inverse_diagonal;
+  const float *inverse_blocks; /* of column block c and its row i, entry j of the row's block at 64 (block c + j) + i */
+  int32_t block;               /* unknowns a block; a column block holds as many whole ones as fit */
+  uint8_t *block_level;        /* ht_level of each column block */
   double *block_norm2, *block_max;
   double *history, *alphas, *betas;
   double *sums; /* partial sums: arrays of the streaming engine's stride, or two of the persistent engine's */

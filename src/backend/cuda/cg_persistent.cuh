@@ -1,12 +1,14 @@
 // The persistent engine: one block a multiprocessor, one patch of rows a block, one grid barrier an iteration. A block keeps its part of
 // r and s in registers, of p and as much of the matrix as fits in shared memory; of its neighbours' rows it reads those that its own touch,
-// its halo. CG in predict-and-recompute form (Chen and Carson 2020): rows publish M r, M s and p before the barrier, and whoever needs the
-// next p of a neighbour makes it from them after the barrier, when alpha and beta are known.
+// its halo. CG in predict-and-recompute form (Chen and Carson 2020): rows publish M^-1 r, M^-1 s and p before the barrier, and whoever
+// needs the next p of a neighbour makes it from them after the barrier, when alpha and beta are known. With inverse blocks these take a
+// vector in shared memory and two barriers of the block more.
 //
 // The barrier is a counter; the sums of the blocks are read by all after it, and added in the same order by all. So all blocks agree on
 // every scalar, and the bits do not depend on timing. SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include "backend/cuda/cg_step.cuh"
+#include "backend/cuda/precondition.cuh"
 #include "backend/cuda/product.cuh"
 
 namespace ht {
@@ -150,6 +152,8 @@ __device__ inline void write_row(double *to, double z, double ms, double p) {
   asm volatile("st.global.cg.f64 [%0], %1;" ::"l"(to + 2), "d"(p) : "memory");
 }
 
+__device__ inline void write_entry(double *to, double v) { asm volatile("st.global.cg.f64 [%0], %1;" ::"l"(to), "d"(v) : "memory"); }
+
 struct block_state {
   double warp[SUMS_PADDED][MOST_THREADS / 32];
   ht_cuda_cg_scalars scalars;
@@ -250,12 +254,12 @@ struct row_rest {
   bool publish;
 };
 struct row_weights {
-  double m, w;
+  double m, w; // of z = M^-1 r where M is diagonal, and of the norm
 };
 
-__device__ inline row_weights weights_of(const row_rest &q, bool jacobi) {
+__device__ inline row_weights weights_of(const row_rest &q, const ht_cuda_cg_vectors &v) {
   double w = scale_squared(q.e);
-  return {jacobi ? (double)q.m : w, w};
+  return {inverse_of(v, q.m, w), w};
 }
 
 template <int LEVEL> __device__ inline row_rest load_rest(const ht_store_view &a, const ht_cuda_cg_vectors &v, int64_t i) {
@@ -268,62 +272,230 @@ __device__ inline slice_rest load_slice(const ht_store_view &a, int slice, int64
   return {begin, begin + info.units, info.lanes_log2, info.encoding};
 }
 
-// The row of this lane in the slice, its part of the vectors; and what its neighbours need to make its next p.
-__device__ inline void begin_row(row_state &q, const row_rest &rest, const ht_cuda_cg_vectors &v, int64_t i, int64_t first_row, double *p) {
-  q.row = (int)(i - first_row);
-  q.r = v.r[i];
-  q.s = v.s[i];
-  p[q.row] = v.p[i];
-  row_weights weights = weights_of(rest, v.inverse_diagonal);
-  if (rest.publish) write_row(v.exchange[0] + 4 * i, weights.m * q.r, weights.m * q.s, v.p[i]);
+// What a block works on: its rows, slices, units and halo.
+struct patch {
+  int64_t first_row, first_unit;
+  int first_slice, slices, units, halo_begin, halo;
+};
+
+__device__ inline patch patch_of(const ht_store_view &a) {
+  patch t;
+  t.first_row = blockIdx.x * a.patch_rows;
+  t.first_slice = a.patch_slice[blockIdx.x];
+  t.slices = a.patch_slice[blockIdx.x + 1] - t.first_slice;
+  t.halo_begin = a.halo_start[blockIdx.x];
+  t.halo = a.halo_start[blockIdx.x + 1] - t.halo_begin;
+  t.first_unit = a.slice[t.first_slice].unit;
+  t.units = (int)(a.slice[t.first_slice + t.slices].unit - t.first_unit);
+  return t;
 }
 
-template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors &v, int kept, int plain) {
-  constexpr bool KEEP = ROWS <= 4;        // all of a row in registers
-  constexpr int HELD = ROWS <= 4 ? 2 : 1; // halo entries a thread asks for before it knows alpha and beta
-  extern __shared__ __align__(16) uint8_t memory[];
-  __shared__ block_state shared;
+// Decode the patch's first groups into shared memory.
+template <int LEVEL> __device__ inline void fill_cache(const ht_store_view &a, const patch &t, cache<LEVEL> &c) {
   int lane = threadIdx.x & 31, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-  int64_t patch = blockIdx.x, first_row = patch * a.patch_rows;
-  int first_slice = a.patch_slice[patch], slices = a.patch_slice[patch + 1] - first_slice;
-  int halo_begin = a.halo_start[patch], halo = a.halo_start[patch + 1] - halo_begin;
-  int64_t first_unit = a.slice[first_slice].unit;
-  int units = (int)(a.slice[first_slice + slices].unit - first_unit);
-  bool jacobi = v.inverse_diagonal;
-  cache<LEVEL> c(memory, (int)a.patch_rows + halo, min(kept, units));
   if (LEVEL < LEVEL_64) // what is kept has one width
-    for (int k = 0; k < slices; k++)
-      if (a.slice[first_slice + k].encoding > (LEVEL == LEVEL_16 ? HT_GROUP_FIXED : HT_GROUP_FLOAT)) {
-        c.units = min(c.units, (int)(a.slice[first_slice + k].unit - first_unit));
+    for (int k = 0; k < t.slices; k++)
+      if (a.slice[t.first_slice + k].encoding > (LEVEL == LEVEL_16 ? HT_GROUP_FIXED : HT_GROUP_FLOAT)) {
+        c.units = min(c.units, (int)(a.slice[t.first_slice + k].unit - t.first_unit));
         break;
       }
-  for (int k = warp; k < slices; k += warps) {
-    slice_rest s = load_slice(a, first_slice + k, first_unit);
+  for (int k = warp; k < t.slices; k += warps) {
+    slice_rest s = load_slice(a, t.first_slice + k, t.first_unit);
     for (int unit = s.begin; unit < s.end && unit < c.units; unit += 2) {
       if (unit + 1 < s.end)
-        keep<LEVEL, 2>(a, c, first_unit, unit, lane);
+        keep<LEVEL, 2>(a, c, t.first_unit, unit, lane);
       else
-        keep<LEVEL, 1>(a, c, first_unit, unit, lane);
+        keep<LEVEL, 1>(a, c, t.first_unit, unit, lane);
     }
   }
-  if (threadIdx.x == 0) shared.scalars = *v.scalars;
+}
+
+// The rows of a thread: one in each of its warp's slices, or none.
+template <int ROWS> struct thread_rows {
+  static constexpr bool KEEP = ROWS <= 4; // all of a row in registers
   row_state own[ROWS];
-  row_rest kept_rest[KEEP ? ROWS : 1];
-  slice_rest kept_slice[KEEP ? ROWS : 1];
+  row_rest rest[KEEP ? ROWS : 1];
+  slice_rest slice[KEEP ? ROWS : 1];
+};
+
+template <int ROWS, int LEVEL>
+__device__ inline row_rest rest_of(const thread_rows<ROWS> &rows, int k, const ht_store_view &a, const ht_cuda_cg_vectors &v,
+                                   const patch &t) {
+  return rows.KEEP ? rows.rest[k] : load_rest<LEVEL>(a, v, t.first_row + rows.own[k].row);
+}
+
+// Their part of the vectors; and what neighbours need to make their next p, where M is diagonal.
+template <int ROWS, int LEVEL, bool BLOCKS>
+__device__ inline void begin_rows(thread_rows<ROWS> &rows, const ht_store_view &a, const ht_cuda_cg_vectors &v, const patch &t, double *p) {
+  int lane = threadIdx.x & 31, warp = threadIdx.x / 32, warps = blockDim.x / 32;
 #pragma unroll
   for (int k = 0; k < ROWS; k++) {
     int slice = warp + k * warps;
-    own[k].row = -1;
-    if (KEEP) kept_slice[k] = {0, 0, 0, 0};
-    if (slice >= slices) continue;
-    slice_rest groups_of = load_slice(a, first_slice + slice, first_unit);
-    if (KEEP) kept_slice[k] = groups_of;
+    row_state &q = rows.own[k];
+    q.row = -1;
+    if (rows.KEEP) rows.slice[k] = {0, 0, 0, 0};
+    if (slice >= t.slices) continue;
+    slice_rest groups_of = load_slice(a, t.first_slice + slice, t.first_unit);
+    if (rows.KEEP) rows.slice[k] = groups_of;
     if (lane & (1 << groups_of.lanes_log2) - 1) continue;
-    int64_t i = a.slice[first_slice + slice].row + (lane >> groups_of.lanes_log2);
+    int64_t i = a.slice[t.first_slice + slice].row + (lane >> groups_of.lanes_log2);
     row_rest rest = load_rest<LEVEL>(a, v, i);
-    if (KEEP) kept_rest[k] = rest;
-    begin_row(own[k], rest, v, i, first_row, c.p);
+    if (rows.KEEP) rows.rest[k] = rest;
+    q.row = (int)(i - t.first_row);
+    q.r = v.r[i];
+    q.s = v.s[i];
+    p[q.row] = v.p[i];
+    if (BLOCKS || !rest.publish) continue;
+    row_weights weights = weights_of(rest, v);
+    write_row(v.exchange[0] + 4 * i, weights.m * q.r, weights.m * q.s, v.p[i]);
   }
+}
+
+// ---- inverse blocks: a vector of the patch goes through shared memory, `mixed`, to the rows of its blocks ----
+
+// M^-1 of that vector in one row.
+__device__ inline double precondition_mixed(const ht_cuda_cg_vectors &v, const patch &t, int row, const double *mixed) {
+  return precondition_row(v, t.first_row + row, mixed + row / TILE * TILE);
+}
+
+template <int ROWS, int LEVEL>
+__device__ inline void publish_first(const thread_rows<ROWS> &rows, const ht_store_view &a, const ht_cuda_cg_vectors &v, const patch &t,
+                                     const double *p, double *mixed) {
+  for (int part = 0; part < 2; part++) {
+#pragma unroll
+    for (int k = 0; k < ROWS; k++)
+      if (rows.own[k].row >= 0) mixed[rows.own[k].row] = part ? rows.own[k].s : rows.own[k].r;
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < ROWS; k++) {
+      const row_state &q = rows.own[k];
+      if (q.row < 0 || !rest_of<ROWS, LEVEL>(rows, k, a, v, t).publish) continue;
+      double *to = v.exchange[0] + 4 * (t.first_row + q.row), z = precondition_mixed(v, t, q.row, mixed);
+      if (part)
+        write_entry(to + 1, z);
+      else
+        write_entry(to, z), write_entry(to + 2, p[q.row]);
+    }
+    __syncthreads();
+  }
+}
+
+// M^-1 s and its sums, after the product.
+template <int ROWS, int LEVEL>
+__device__ inline void precondition_rows(const thread_rows<ROWS> &rows, const ht_store_view &a, const ht_cuda_cg_vectors &v, const patch &t,
+                                         double *to, double *mixed, double sums[SUMS_PADDED]) {
+#pragma unroll
+  for (int k = 0; k < ROWS; k++)
+    if (rows.own[k].row >= 0) mixed[rows.own[k].row] = rows.own[k].s;
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < ROWS; k++) {
+    const row_state &q = rows.own[k];
+    if (q.row < 0) continue;
+    double ms = precondition_mixed(v, t, q.row, mixed);
+    sums[RMS] = fma(q.r, ms, sums[RMS]);
+    sums[SMS] = fma(q.s, ms, sums[SMS]);
+    if (rest_of<ROWS, LEVEL>(rows, k, a, v, t).publish) write_entry(to + 4 * (t.first_row + q.row) + 1, ms);
+  }
+}
+
+// ---- an iteration ----
+
+// The pending step and the next p of the own rows. With BLOCKS neighbours get M^-1 r and p from here.
+template <int ROWS, int LEVEL, bool BLOCKS>
+__device__ inline void move_rows(thread_rows<ROWS> &rows, const ht_store_view &a, const ht_cuda_cg_vectors &v, const patch &t, double alpha,
+                                 double beta, double *own_p, double *to, double *mixed, double sums[SUMS_PADDED]) {
+  if (BLOCKS) {
+#pragma unroll
+    for (int k = 0; k < ROWS; k++) {
+      row_state &q = rows.own[k];
+      if (q.row < 0) continue;
+      q.r = fma(-alpha, q.s, q.r);
+      mixed[q.row] = q.r;
+    }
+    __syncthreads();
+  }
+#pragma unroll
+  for (int k = 0; k < ROWS; k++) {
+    row_state &q = rows.own[k];
+    if (q.row < 0) continue;
+    row_rest rest = rest_of<ROWS, LEVEL>(rows, k, a, v, t);
+    row_weights weights = weights_of(rest, v);
+    double p = own_p[q.row], x = fma(alpha, p, rest.x);
+    if (rows.KEEP)
+      rows.rest[k].x = x;
+    else
+      v.x[t.first_row + q.row] = x;
+    if (!BLOCKS) q.r = fma(-alpha, q.s, q.r);
+    double z = BLOCKS ? precondition_mixed(v, t, q.row, mixed) : weights.m * q.r;
+    sums[RZ] = fma(q.r, z, sums[RZ]);
+    sums[RR] = fma(weights.w * q.r, q.r, sums[RR]);
+    own_p[q.row] = fma(beta, p, z);
+    if (!BLOCKS || !rest.publish) continue;
+    write_entry(to + 4 * (t.first_row + q.row), z);
+    write_entry(to + 4 * (t.first_row + q.row) + 2, own_p[q.row]);
+  }
+}
+
+// s = A p of the own rows, and the sums. Where M is diagonal, also M^-1 s, and all that neighbours need.
+template <int ROWS, int LEVEL, bool BLOCKS>
+__device__ inline void multiply_rows(thread_rows<ROWS> &rows, const ht_store_view &a, const ht_cuda_cg_vectors &v, const patch &t,
+                                     const cache<LEVEL> &c, int plain, double *to, double sums[SUMS_PADDED]) {
+  int lane = threadIdx.x & 31, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+#pragma unroll
+  for (int k = 0; k < ROWS; k++) {
+    row_state &q = rows.own[k];
+    if (warp + k * warps >= t.slices) continue;
+    slice_rest groups_of = rows.KEEP ? rows.slice[k] : load_slice(a, t.first_slice + warp + k * warps, t.first_unit);
+    double sum = multiply_patch_slice<LEVEL>(a, c, t.first_unit, groups_of, lane, plain);
+    if (q.row < 0) continue;
+    row_rest rest = rest_of<ROWS, LEVEL>(rows, k, a, v, t);
+    row_weights weights = weights_of(rest, v);
+    double p = c.p[q.row];
+    q.s = fma(rest.d, p, sum);
+    sums[PAP] = fma(p, q.s, sums[PAP]);
+    if (BLOCKS) continue;
+    double ms = weights.m * q.s;
+    sums[RMS] = fma(q.r, ms, sums[RMS]);
+    sums[SMS] = fma(q.s, ms, sums[SMS]);
+    if (rest.publish) write_row(to + 4 * (t.first_row + q.row), weights.m * q.r, ms, p);
+  }
+}
+
+template <int ROWS>
+__device__ inline void end_rows(const thread_rows<ROWS> &rows, const ht_cuda_cg_vectors &v, const patch &t, const double *p) {
+#pragma unroll
+  for (int k = 0; k < ROWS; k++) {
+    const row_state &q = rows.own[k];
+    if (q.row < 0) continue;
+    int64_t i = t.first_row + q.row;
+    if (rows.KEEP) v.x[i] = rows.rest[k].x;
+    v.r[i] = q.r;
+    v.s[i] = q.s;
+    v.p[i] = p[q.row];
+  }
+}
+
+// Rows of the halo: the first HELD of a thread are asked for before alpha and beta are known.
+__device__ inline exchange_row ask(const ht_store_view &a, const patch &t, const double *from, int h) {
+  return read_row(from + 4 * (int64_t)__ldg(a.halo + t.halo_begin + h));
+}
+__device__ inline double next_p(const exchange_row &q, double alpha, double beta) { return fma(beta, q.p, fma(-alpha, q.ms, q.z)); }
+
+template <int ROWS, int LEVEL, bool BLOCKS>
+__device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors &v, int kept, int plain) {
+  constexpr int HELD = ROWS <= 4 ? 2 : 1;
+  extern __shared__ __align__(16) uint8_t memory[];
+  __shared__ block_state shared;
+  int warp = threadIdx.x / 32;
+  patch t = patch_of(a);
+  double *mixed = (double *)memory; // with BLOCKS only
+  cache<LEVEL> c(memory + (BLOCKS ? a.patch_rows * sizeof *mixed : 0), (int)a.patch_rows + t.halo, min(kept, t.units));
+  thread_rows<ROWS> rows;
+  fill_cache(a, t, c);
+  if (threadIdx.x == 0) shared.scalars = *v.scalars;
+  begin_rows<ROWS, LEVEL, BLOCKS>(rows, a, v, t, c.p);
+  if (BLOCKS) publish_first<ROWS, LEVEL>(rows, a, v, t, c.p, mixed);
   uint32_t target = gridDim.x;
   __syncthreads();
   limits limit = limits_of(shared.scalars);
@@ -331,13 +503,12 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
   __syncthreads();
 
   for (int parity = 0;; parity ^= 1) {
-    // The halo's rows are asked for at once; the sums of the iteration before arrive meanwhile.
-    exchange_row far[HELD];
+    const double *from = v.exchange[parity];
+    double *to = v.exchange[parity ^ 1]; // its last readers have passed the barrier
+    exchange_row far[HELD];              // the sums of the iteration before arrive meanwhile
 #pragma unroll
-    for (int k = 0; k < HELD; k++) {
-      int h = threadIdx.x + k * blockDim.x;
-      if (h < halo) far[k] = read_row(v.exchange[parity] + 4 * (int64_t)__ldg(a.halo + halo_begin + h));
-    }
+    for (int k = 0; k < HELD; k++)
+      if (threadIdx.x + k * blockDim.x < t.halo) far[k] = ask(a, t, from, threadIdx.x + k * blockDim.x);
     if (target > gridDim.x) { // not before the first iteration, whose step the host gave
       if (warp == 0) take_step(v, shared, limit, v.sums + (parity ^ 1) * SUMS_PADDED * MOST_BLOCKS);
       __syncthreads();
@@ -345,64 +516,19 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
       if (blockIdx.x == 0 && threadIdx.x == blockDim.x - 1) record_plain(v, shared);
     }
     double alpha = shared.scalars.alpha, beta = shared.scalars.beta, sums[SUMS_PADDED] = {};
+    move_rows<ROWS, LEVEL, BLOCKS>(rows, a, v, t, alpha, beta, c.p, to, mixed, sums);
+    double *halo_p = c.p + a.patch_rows;
 #pragma unroll
-    for (int k = 0; k < ROWS; k++) {
-      row_state &q = own[k];
-      if (q.row < 0) continue;
-      row_rest rest = KEEP ? kept_rest[k] : load_rest<LEVEL>(a, v, first_row + q.row);
-      row_weights weights = weights_of(rest, jacobi);
-      double p = c.p[q.row], x = fma(alpha, p, rest.x);
-      if (KEEP)
-        kept_rest[k].x = x;
-      else
-        v.x[first_row + q.row] = x;
-      q.r = fma(-alpha, q.s, q.r);
-      double z = weights.m * q.r;
-      sums[RZ] = fma(q.r, z, sums[RZ]);
-      sums[RR] = fma(weights.w * q.r, q.r, sums[RR]);
-      c.p[q.row] = fma(beta, p, z);
-    }
-#pragma unroll
-    for (int k = 0; k < HELD; k++) {
-      int h = threadIdx.x + k * blockDim.x;
-      if (h < halo) c.p[a.patch_rows + h] = fma(beta, far[k].p, fma(-alpha, far[k].ms, far[k].z));
-    }
-    for (int h = threadIdx.x + HELD * blockDim.x; h < halo; h += blockDim.x) {
-      exchange_row q = read_row(v.exchange[parity] + 4 * (int64_t)__ldg(a.halo + halo_begin + h));
-      c.p[a.patch_rows + h] = fma(beta, q.p, fma(-alpha, q.ms, q.z));
-    }
+    for (int k = 0; k < HELD; k++)
+      if (threadIdx.x + k * blockDim.x < t.halo) halo_p[threadIdx.x + k * blockDim.x] = next_p(far[k], alpha, beta);
+    for (int h = threadIdx.x + HELD * blockDim.x; h < t.halo; h += blockDim.x) halo_p[h] = next_p(ask(a, t, from, h), alpha, beta);
     __syncthreads();
-#pragma unroll
-    for (int k = 0; k < ROWS; k++) {
-      row_state &q = own[k];
-      if (warp + k * warps >= slices) continue;
-      slice_rest groups_of = KEEP ? kept_slice[k] : load_slice(a, first_slice + warp + k * warps, first_unit);
-      double sum = multiply_patch_slice<LEVEL>(a, c, first_unit, groups_of, lane, plain);
-      if (q.row < 0) continue;
-      row_rest rest = KEEP ? kept_rest[k] : load_rest<LEVEL>(a, v, first_row + q.row);
-      row_weights weights = weights_of(rest, jacobi);
-      double p = c.p[q.row];
-      q.s = fma(rest.d, p, sum);
-      double ms = weights.m * q.s;
-      sums[PAP] = fma(p, q.s, sums[PAP]);
-      sums[RMS] = fma(q.r, ms, sums[RMS]);
-      sums[SMS] = fma(q.s, ms, sums[SMS]);
-      if (rest.publish) write_row(v.exchange[parity ^ 1] + 4 * (first_row + q.row), weights.m * q.r, ms, p);
-    }
+    multiply_rows<ROWS, LEVEL, BLOCKS>(rows, a, v, t, c, plain, to, sums);
+    if (BLOCKS) precondition_rows<ROWS, LEVEL>(rows, a, v, t, to, mixed, sums);
     target += gridDim.x;
     reduce_and_wait(shared, sums, v.sums + parity * SUMS_PADDED * MOST_BLOCKS, v.barrier, target);
   }
-
-#pragma unroll
-  for (int k = 0; k < ROWS; k++) {
-    const row_state &q = own[k];
-    if (q.row < 0) continue;
-    int64_t i = first_row + q.row;
-    if (KEEP) v.x[i] = kept_rest[k].x;
-    v.r[i] = q.r;
-    v.s[i] = q.s;
-    v.p[i] = c.p[q.row];
-  }
+  end_rows(rows, v, t, c.p);
   if (blockIdx.x == 0) {
     if (threadIdx.x == 0) *v.scalars = shared.scalars;
     tell(v, shared.scalars);
@@ -411,8 +537,9 @@ template <int ROWS, int LEVEL> __device__ void run_persistent(const ht_store_vie
 
 } // namespace ht
 
-#define HT_PERSISTENT(rows, bits, level)                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(rows == 1 ? 640 : 512, 1) ht_cg_persistent_##rows##_##bits(                                 \
+// name: of the preconditioner, if any, rows a thread and bits.
+#define HT_PERSISTENT(name, rows, level, blocks)                                                                                           \
+  extern "C" __global__ void __launch_bounds__(rows == 1 ? 640 : 512, 1) ht_cg_persistent_##name(                                          \
       const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int kept, int plain) {                        \
-    ht::run_persistent<rows, level>(a, v, kept, plain);                                                                                    \
+    ht::run_persistent<rows, level, blocks>(a, v, kept, plain);                                                                            \
   }

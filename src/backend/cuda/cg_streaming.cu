@@ -2,6 +2,7 @@
 // product multiplies with it, and its last block draws the conclusions. Nothing is read by the host but the event that ends a run.
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backend/cuda/cg_step.cuh"
+#include "backend/cuda/precondition.cuh"
 #include "backend/cuda/product.cuh"
 
 using namespace ht;
@@ -69,6 +70,16 @@ template <> struct direction<true> {
   }
 };
 
+// M^-1 of the two rows that a lane has of a column block, by inverse blocks.
+__device__ inline double2 precondition_tile(const ht_cuda_cg_vectors &v, int64_t column_block, int lane, double2 r) {
+  __shared__ __align__(16) double tiles[WARPS][TILE];
+  double *tile = tiles[threadIdx.x / 32];
+  __syncwarp(); // the tile before this one has been read
+  ((double2 *)tile)[lane] = r;
+  __syncwarp();
+  return precondition_pair(v, column_block, lane, tile);
+}
+
 // x is read and written in every second iteration only: a step that is put off is made up for in the next. The p of the step before is
 // still there where directions are narrow, which take turns in two places; else it is had from p = M^-1 r + beta p_before: `conclude` puts
 // a step off where beta is not small, so that the division loses two digits at most; x is not read by the iteration, and its last digits
@@ -89,15 +100,16 @@ __device__ inline double2 owed_direction(const ht_cuda_cg_vectors &v, int64_t it
   return {(p.x - m.x * r.x) / beta, (p.y - m.y * r.y) / beta};
 }
 
-// x += alpha p, r -= alpha s, p = M^-1 r + beta p; a warp takes a column block, a lane two rows.
-template <bool NARROW> __device__ inline void update(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride) {
+// x += alpha p, r -= alpha s, p = M^-1 r + beta p; a warp takes a column block, a lane two rows. With BLOCKS no step of x is put off: to
+// make up for it would take M^-1 of a second vector.
+template <bool NARROW, bool BLOCKS> __device__ inline void update(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride) {
   __shared__ double shared[WARPS];
   const ht_cuda_cg_scalars &c = *v.scalars;
   if (c.event != CONTINUE) return;
   int lane = threadIdx.x & 31;
   double alpha = c.alpha, beta = c.beta, rz = 0, rr = 0, predicted_16 = 0, predicted_32 = 0;
   bool looking = c.iteration >= c.decide_at;
-  int which = c.owed ? BOTH : c.later ? LATER : NOW;
+  int which = BLOCKS ? NOW : c.owed ? BOTH : c.later ? LATER : NOW;
   double owed_alpha = c.owed_alpha, owed_beta = c.owed_beta;
   direction<NARROW> present(v, c.iteration - 1), next(v, c.iteration);
   for (int64_t block = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; block < a.blocks; block += (int64_t)gridDim.x * WARPS) {
@@ -113,7 +125,7 @@ template <bool NARROW> __device__ inline void update(const ht_store_view &a, con
     x.x = fma(alpha, p.x, x.x), x.y = fma(alpha, p.y, x.y);
     if (which != LATER) ((double2 *)v.x)[i] = x;
     r.x = fma(-alpha, s.x, r.x), r.y = fma(-alpha, s.y, r.y);
-    double2 z = {m.x * r.x, m.y * r.y};
+    double2 z = BLOCKS ? precondition_tile(v, block, lane, r) : double2{m.x * r.x, m.y * r.y};
     rz = fma(r.x, z.x, fma(r.y, z.y, rz));
     rr = fma(w.x * r.x, r.x, fma(w.y * r.y, r.y, rr));
     ((double2 *)v.r)[i] = r;
@@ -135,6 +147,16 @@ template <bool NARROW> __device__ inline void update(const ht_store_view &a, con
   }
 }
 
+#define HT_UPDATE(name, narrow, blocks)                                                                                                    \
+  extern "C" __global__ void __launch_bounds__(THREADS, 4)                                                                                 \
+      ht_cg_update##name(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride) {              \
+    update<narrow, blocks>(a, v, stride);                                                                                                  \
+  }
+HT_UPDATE(, false, false)
+HT_UPDATE(_narrow, true, false)
+HT_UPDATE(_blocks, false, true)
+HT_UPDATE(_blocks_narrow, true, true)
+
 // x with the step that the last iteration put off; `to` may be x itself.
 template <bool NARROW> __device__ inline void settle(const ht_store_view &a, const ht_cuda_cg_vectors &v, double2 *to) {
   const ht_cuda_cg_scalars &c = *v.scalars;
@@ -147,17 +169,13 @@ template <bool NARROW> __device__ inline void settle(const ht_store_view &a, con
   }
 }
 
-#define HT_BOTH_WIDTHS(name, narrow)                                                                                                       \
-  extern "C" __global__ void __launch_bounds__(THREADS, 4)                                                                                 \
-      ht_cg_update##name(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride) {              \
-    update<narrow>(a, v, stride);                                                                                                          \
-  }                                                                                                                                        \
+#define HT_SETTLE(name, narrow)                                                                                                            \
   extern "C" __global__ void __launch_bounds__(THREADS)                                                                                    \
       ht_cg_settle##name(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, double *to) {              \
     settle<narrow>(a, v, (double2 *)to);                                                                                                   \
   }
-HT_BOTH_WIDTHS(, false)
-HT_BOTH_WIDTHS(_narrow, true)
+HT_SETTLE(, false)
+HT_SETTLE(_narrow, true)
 
 // The direction of the last iteration, from one width to the other.
 extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_widen(ht_store_view a, ht_cuda_cg_vectors v) {
@@ -209,7 +227,7 @@ __device__ inline void conclude(const ht_cuda_cg_vectors &v, const double *total
   s.owed_alpha = s.alpha;
   s.owed_beta = s.beta;
   int event = step(s, sum);
-  s.later = !s.owed && (event == CONTINUE || event == PAUSE) && s.beta >= LEAST_BETA; // a pause changes no bit
+  s.later = !v.inverse_blocks && !s.owed && (event == CONTINUE || event == PAUSE) && s.beta >= LEAST_BETA; // a pause changes no bit
   record(v, s);
   for (int k = 0; k < 3; k++) s.level_groups[k] += total[S_LEVEL_16 + k];
   if (looked && s.decide_rule == DECIDE_BUDGET) {
@@ -223,13 +241,18 @@ __device__ inline void conclude(const ht_cuda_cg_vectors &v, const double *total
   *v.scalars = s;
 }
 
-__device__ __noinline__ void finish(const ht_cuda_cg_vectors &v, int stride, int update_blocks, int count) {
+// Blocks of the kernels before the one that draws the conclusions, and the sums that they have left.
+struct before {
+  int update_blocks, multiply_blocks, count;
+};
+
+__device__ __noinline__ void finish(const ht_cuda_cg_vectors &v, int stride, before b) {
   __shared__ double total[S_COUNT];
   __threadfence();
   int lane = threadIdx.x & 31;
   for (int k = threadIdx.x / 32; k < S_COUNT; k += WARPS) {
     double sum = 0;
-    int blocks = k >= count ? 0 : k < S_PAP ? update_blocks : gridDim.x;
+    int blocks = k >= b.count ? 0 : k < S_PAP ? b.update_blocks : k == S_RMS || k == S_SMS ? gridDim.x : b.multiply_blocks;
     for (int i = lane; i < blocks; i += 32) sum += __ldcg(&v.sums[k * stride + i]);
     sum = warp_sum(sum);
     if (lane == 0) total[k] = sum;
@@ -238,6 +261,17 @@ __device__ __noinline__ void finish(const ht_cuda_cg_vectors &v, int stride, int
   if (threadIdx.x == 0) conclude(v, total);
   __syncthreads();
   if (v.scalars->event != CONTINUE) tell(v, *v.scalars);
+}
+
+// The last block to be through draws the conclusions.
+__device__ inline void leave(const ht_cuda_cg_vectors &v, int stride, before b) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicAdd(&v.scalars->finished, 1u) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (last) finish(v, stride, b);
 }
 
 // What a lane needs of its row besides the product.
@@ -257,7 +291,7 @@ __device__ inline row_data load_row(const ht_store_view &a, const ht_cuda_cg_vec
 __device__ inline void finish_slice(const ht_cuda_cg_vectors &v, const ht_slice_info &s, int lane, const row_data &q, double sum,
                                     product_sums &sums) {
   if (lane & (1 << s.lanes_log2) - 1) return;
-  double w = scale_squared(q.e), m = v.inverse_diagonal ? (double)q.m : w;
+  double m = inverse_of(v, q.m, scale_squared(q.e));
   sum = fma(q.d, q.p, sum);
   v.s[s.row + (lane >> s.lanes_log2)] = sum;
   sums.pap = fma(q.p, sum, sums.pap);
@@ -285,7 +319,6 @@ __device__ __noinline__ double2 measure_some(const ht_store_view &a, const ht_cu
 template <int MODE, bool SHORT, class Number>
 __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors &v, const Number *p, int stride, int update_blocks) {
   __shared__ double shared[WARPS];
-  __shared__ bool last;
   int lane = threadIdx.x & 31, uniform = MODE == BY_GROUP ? v.scalars->uniform : MODE;
   const uint8_t *levels = MODE == BY_GROUP && uniform < 0 ? v.block_level : nullptr;
   product_sums sums = {};
@@ -323,12 +356,8 @@ __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors
     double sum = block_sum(values[k], shared);
     if (threadIdx.x == 0) v.sums[(S_PAP + k) * stride + blockIdx.x] = sum;
   }
-  if (threadIdx.x == 0) {
-    __threadfence();
-    last = atomicAdd(&v.scalars->finished, 1u) == gridDim.x - 1;
-  }
-  __syncthreads();
-  if (last) finish(v, stride, update_blocks, MODE == BY_GROUP ? S_COUNT : S_ERROR_16);
+  if (v.inverse_blocks) return; // ht_cg_precondition has the other sums
+  leave(v, stride, {update_blocks, (int)gridDim.x, MODE == BY_GROUP ? S_COUNT : S_ERROR_16});
 }
 
 } // namespace
@@ -345,3 +374,26 @@ HT_MULTIPLY(ht_cg_multiply_16_exact, LEVEL_16, false, v.narrow[v.scalars->iterat
 HT_MULTIPLY(ht_cg_multiply_32, LEVEL_32, false, v.narrow[v.scalars->iteration & 1])
 HT_MULTIPLY(ht_cg_multiply_64, LEVEL_64, false, v.p)
 HT_MULTIPLY(ht_cg_multiply_by_group, BY_GROUP, false, v.p)
+
+// r'M^-1 s and s'M^-1 s with inverse blocks, and the conclusions: in the product a block's rows may be several warps'. by_group: the
+// product has left all its sums.
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
+    ht_cg_precondition(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride, int update_blocks,
+                       int multiply_blocks, int by_group) {
+  __shared__ double shared[WARPS];
+  if (v.scalars->event != CONTINUE) return;
+  int lane = threadIdx.x & 31;
+  double rms = 0, sms = 0;
+  for (int64_t block = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; block < a.blocks; block += (int64_t)gridDim.x * WARPS) {
+    double2 r = ((const double2 *)v.r)[block * 32 + lane], s = ((const double2 *)v.s)[block * 32 + lane];
+    double2 ms = precondition_tile(v, block, lane, s);
+    rms = fma(r.x, ms.x, fma(r.y, ms.y, rms));
+    sms = fma(s.x, ms.x, fma(s.y, ms.y, sms));
+  }
+  const double values[] = {rms, sms};
+  for (int k = 0; k < 2; k++) {
+    double sum = block_sum(values[k], shared);
+    if (threadIdx.x == 0) v.sums[(S_RMS + k) * stride + blockIdx.x] = sum;
+  }
+  leave(v, stride, {update_blocks, multiply_blocks, by_group ? S_COUNT : S_ERROR_16});
+}

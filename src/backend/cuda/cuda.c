@@ -42,6 +42,7 @@ const ht_backend ht_backend_cuda = {
     .store_info = ht_cuda_store_info,
     .store_multiply = ht_cuda_store_multiply,
     .store_release = ht_cuda_store_release,
+    .engine_blocks = 1,
     .engine_create = ht_cuda_engine_create,
     .engine_create_on_tiles = ht_cuda_engine_create_on_tiles,
     .engine_set_network = ht_cuda_engine_set_network,

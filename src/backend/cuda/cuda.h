@@ -122,13 +122,13 @@ void ht_cuda_csr_residual(ht_context *ctx, const ht_csr_view *a, const double *x
 /* tilecsc.c */
 void ht_cuda_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y);
 /* the split storage and its engines */
-void ht_cuda_store_plan(ht_context *ctx, int64_t n, int64_t nnz, int64_t longest_row, ht_store_engine asked, ht_store_plan *plan);
+void ht_cuda_store_plan(ht_context *ctx, const ht_csr_view *a, int64_t block, ht_store_engine asked, ht_store_plan *plan);
 ht_status ht_cuda_store_create(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, ht_store **store);
 ht_status ht_cuda_store_set_values(ht_store *store, const ht_csr_view *a);
 void ht_cuda_store_info(const ht_store *store, ht_store_info *info);
 void ht_cuda_store_multiply(ht_store *store, const uint8_t *block_level, const double *x, double *y);
 void ht_cuda_store_release(ht_store *store);
-ht_status ht_cuda_engine_create(ht_store *store, const double *diagonal, int64_t capacity, ht_engine **engine);
+ht_status ht_cuda_engine_create(ht_store *store, const ht_engine_precond *precond, int64_t capacity, ht_engine **engine);
 ht_status ht_cuda_engine_create_on_tiles(ht_context *ctx, const ht_tilecsc_view *a, const float *const column_error[HT_LEVEL_64],
                                          const double *diagonal, int64_t capacity, ht_engine **engine);
 ht_status ht_cuda_engine_set_network(ht_engine *engine, const float *weights, int inputs, int hidden, int actions, int64_t interval);

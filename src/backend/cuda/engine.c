@@ -12,7 +12,6 @@ enum {
   WARPS = THREADS / 32,
   SUMS = 16,
   PERSISTENT_SUMS = 2 * 8 * 160,
-  PARALLEL_FROM = 20000, /* rows */
   STATIC_SHARED = 4096,
   NARROW_WARPS = 20,
   WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
@@ -51,24 +50,15 @@ ht_status ht_cuda_engine_allocate(ht_engine *e) {
   return ht_cuda_check(e->cuda, result, "creating an event");
 }
 
-/* M^-1 of the scaled matrix, in [1/2, 2]: FP32 is a preconditioner as good as any. An empty row takes 1. */
-static ht_status make_inverse(ht_engine *e) {
-  int64_t padded = e->store->view.padded;
-  int threads = e->ctx->threads;
-  float *inverse;
-  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, padded * 4, &e->v.inverse_diagonal));
-  HT_TRY(e->ctx, ht_allocate(e->ctx, padded, sizeof *inverse, &inverse));
-#pragma omp parallel for schedule(static) num_threads(threads) if (padded > PARALLEL_FROM)
-  for (int64_t i = 0; i < padded; i++) inverse[i] = e->store->scaled_diagonal[i] > 0 ? (float)(1 / e->store->scaled_diagonal[i]) : 1;
-  ht_status status = ht_cuda_send(e->cuda, padded * 4, inverse, (void *)(uintptr_t)e->v.inverse_diagonal);
-  ht_release(e->ctx, inverse);
-  return status;
-}
-
 static ht_kernel multiply_kernel(const ht_engine *e, int mode) {
   static const ht_kernel kernels[MODES] = {HT_KERNEL_cg_multiply_16, HT_KERNEL_cg_multiply_32, HT_KERNEL_cg_multiply_64,
                                            HT_KERNEL_cg_multiply_by_group};
   return mode == HT_LEVEL_16 && e->store->info.share_exact_16 == 1 ? HT_KERNEL_cg_multiply_16_exact : kernels[mode];
+}
+
+static ht_kernel update_kernel(const ht_engine *e, int narrow) {
+  if (e->v.inverse_blocks) return narrow ? HT_KERNEL_cg_update_blocks_narrow : HT_KERNEL_cg_update_blocks;
+  return narrow ? HT_KERNEL_cg_update_narrow : HT_KERNEL_cg_update;
 }
 
 static int is_narrow(int mode) { return mode < HT_LEVEL_64; }
@@ -76,14 +66,18 @@ static int is_narrow(int mode) { return mode < HT_LEVEL_64; }
 static ht_status launch_iteration(ht_engine *e, int mode) {
   if (!e->store) return ht_cuda_paper_iteration(e);
   ht_store_view *a = &e->store->view;
+  int by_group = mode == MODES - 1;
   ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS},
-            multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS};
-  HT_TRY(e->ctx, ht_cuda_launch(e->cuda, is_narrow(mode) ? HT_KERNEL_cg_update_narrow : HT_KERNEL_cg_update, update,
-                                HT_ARGS(a, &e->v, &e->stride)));
-  return ht_cuda_launch(e->cuda, multiply_kernel(e, mode), multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks));
+            multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS},
+            precondition = {.grid = (unsigned)e->precondition_blocks, .block = THREADS};
+  HT_TRY(e->ctx, ht_cuda_launch(e->cuda, update_kernel(e, is_narrow(mode)), update, HT_ARGS(a, &e->v, &e->stride)));
+  HT_TRY(e->ctx, ht_cuda_launch(e->cuda, multiply_kernel(e, mode), multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks)));
+  if (!e->precondition_blocks) return HT_OK;
+  return ht_cuda_launch(e->cuda, HT_KERNEL_cg_precondition, precondition,
+                        HT_ARGS(a, &e->v, &e->stride, &e->update_blocks, &e->multiply_blocks[mode], &by_group));
 }
 
-/* 1 << run iterations. */
+/* 1 << run iterations. Captured on our own stream: the caller's is left in peace, and a graph runs on any. */
 static ht_status capture(ht_engine *e, int mode, int run) {
   const ht_cuda_driver *driver = e->cuda->driver;
   CUstream stream = e->cuda->stream;
@@ -108,10 +102,15 @@ static int smaller(int64_t a, int64_t b) { return (int)(a < b ? a : b); }
 static ht_status make_streaming(ht_engine *e) {
   const ht_store_view *a = &e->store->view;
   int blocks, narrow;
-  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update, THREADS, 0, &blocks));
-  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_update_narrow, THREADS, 0, &narrow));
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, update_kernel(e, 0), THREADS, 0, &blocks));
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, update_kernel(e, 1), THREADS, 0, &narrow));
   blocks = smaller(blocks, narrow);
   e->stride = e->update_blocks = smaller(blocks, (a->blocks + WARPS - 1) / WARPS);
+  if (e->v.inverse_blocks) {
+    HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_cg_precondition, THREADS, 0, &blocks));
+    e->precondition_blocks = smaller(blocks, (a->blocks + WARPS - 1) / WARPS);
+    if (e->precondition_blocks > e->stride) e->stride = e->precondition_blocks;
+  }
   for (int mode = 0; mode < MODES; mode++) {
     HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, multiply_kernel(e, mode), THREADS, 0, &blocks));
     e->multiply_blocks[mode] = smaller(blocks, (a->slices + WARPS - 1) / WARPS);
@@ -121,16 +120,19 @@ static ht_status make_streaming(ht_engine *e) {
   return capture(e, HT_LEVEL_64, LONGEST_RUN);
 }
 
-/* By level and by log2 of the rows a thread. */
-#define ROWS(bits)                                                                                                                         \
-  { HT_KERNEL_cg_persistent_1_##bits, HT_KERNEL_cg_persistent_2_##bits, HT_KERNEL_cg_persistent_4_##bits, HT_KERNEL_cg_persistent_8_##bits }
-static const ht_kernel persistent_kernels[HT_LEVELS][4] = {ROWS(16), ROWS(32), ROWS(64)};
+/* With a diagonal M or inverse blocks, by level and by log2 of the rows a thread. */
+#define ROWS(name, bits)                                                                                                                   \
+  { HT_KERNEL_##name##_1_##bits, HT_KERNEL_##name##_2_##bits, HT_KERNEL_##name##_4_##bits, HT_KERNEL_##name##_8_##bits }
+#define LEVELS(name)                                                                                                                       \
+  { ROWS(name, 16), ROWS(name, 32), ROWS(name, 64) }
+static const ht_kernel persistent_kernels[2][HT_LEVELS][4] = {LEVELS(cg_persistent), LEVELS(cg_persistent_blocks)};
+#undef LEVELS
 #undef ROWS
 
 static ht_kernel persistent_kernel(const ht_engine *e, int level) {
   int rows_log2 = 0;
   while (1 << rows_log2 < e->rows) rows_log2++;
-  return persistent_kernels[level][rows_log2];
+  return persistent_kernels[e->v.inverse_blocks != NULL][level][rows_log2];
 }
 
 static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cuda->shared_block_bytes - STATIC_SHARED); }
@@ -156,14 +158,14 @@ static ht_status make_persistent(ht_engine *e) {
   return HT_OK;
 }
 
-static ht_status create(ht_engine *e, int jacobi) {
+static ht_status create(ht_engine *e, const ht_engine_precond *precond) {
   HT_TRY(e->ctx, ht_cuda_engine_allocate(e));
-  if (jacobi) HT_TRY(e->ctx, make_inverse(e));
+  HT_TRY(e->ctx, ht_cuda_engine_precondition(e, precond));
   if (e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT) return make_persistent(e);
   return make_streaming(e);
 }
 
-ht_status ht_cuda_engine_create(ht_store *store, const double *diagonal, int64_t capacity, ht_engine **out) {
+ht_status ht_cuda_engine_create(ht_store *store, const ht_engine_precond *precond, int64_t capacity, ht_engine **out) {
   ht_engine *e;
   *out = NULL;
   HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, 1, sizeof *e, &e));
@@ -173,7 +175,7 @@ ht_status ht_cuda_engine_create(ht_store *store, const double *diagonal, int64_t
   e->padded = store->view.padded;
   e->blocks = store->view.blocks;
   e->capacity = capacity;
-  ht_status status = create(e, diagonal != NULL);
+  ht_status status = create(e, precond);
   if (status != HT_OK) {
     ht_cuda_engine_release(e);
     return ht_trace(store->ctx, status, __func__, __FILE__, __LINE__);
@@ -195,6 +197,7 @@ void ht_cuda_engine_release(ht_engine *e) {
   ht_cuda_release(e->cuda, v->x);
   ht_cuda_release(e->cuda, v->sums);
   ht_cuda_release(e->cuda, (void *)(uintptr_t)v->inverse_diagonal);
+  ht_cuda_release(e->cuda, (void *)(uintptr_t)v->inverse_blocks);
   ht_cuda_release(e->cuda, (void *)(uintptr_t)e->network.weights);
   ht_cuda_release(e->cuda, (void *)(uintptr_t)e->network.biases);
   ht_cuda_paper_release(e);
@@ -377,6 +380,7 @@ static ht_status run_persistent(ht_engine *e) {
   const ht_store *store = e->store;
   ht_store_view *a = &e->store->view;
   int64_t columns = a->patch_rows + store->halo_most, unit = (value_bytes[e->highest] + 4) * HT_WARP + 8;
+  if (e->v.inverse_blocks) columns += a->patch_rows; /* a vector more */
   int64_t rest = e->cuda->shared_block_bytes - STATIC_SHARED - (columns + 4) * 8;
   int kept = smaller(rest / unit, INT32_MAX), plain = !e->store->exact_groups || e->highest == HT_LEVEL_16;
   ht_launch launch = {.grid = (unsigned)a->patches, .block = e->block, .shared_bytes = persistent_shared(e), .cooperative = 1};

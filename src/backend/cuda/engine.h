@@ -26,7 +26,7 @@ struct ht_engine {
   CUgraphExec graph[HT_ENGINE_MODES][HT_ENGINE_RUNS];
   CUevent passed[2];
   int narrow; /* streaming: where the direction is, in v.narrow or in v.p */
-  int update_blocks, multiply_blocks[HT_ENGINE_MODES], stride;
+  int update_blocks, multiply_blocks[HT_ENGINE_MODES], precondition_blocks, stride; /* precondition_blocks: 0 where M is diagonal */
   /* persistent */
   unsigned block;
   int rows; /* a thread */
@@ -43,6 +43,8 @@ struct ht_engine {
 
 /* engine.c */
 ht_status ht_cuda_engine_allocate(ht_engine *engine); /* vectors and records, by padded, blocks and capacity */
+/* engine_precond.c: makes inverse_diagonal, or inverse_blocks and block; none of them for M = I */
+ht_status ht_cuda_engine_precondition(ht_engine *engine, const ht_engine_precond *precond);
 /* paper.c: on an engine that is allocated */
 ht_status ht_cuda_paper_start(ht_engine *engine);     /* the residual's first direction */
 ht_status ht_cuda_paper_iteration(ht_engine *engine); /* product and step: captured */

@@ -1,13 +1,23 @@
 /* The split storage on the device: made from the CSR, multiplied with, given back. SPDX-License-Identifier: BSD-3-Clause */
 #include "backend/cuda/store.h"
 
+enum { PARALLEL_FROM = 20000 }; /* rows */
+
+static int64_t longest_row(const ht_context *ctx, const ht_csr_view *a) {
+  int64_t longest = 0;
+#pragma omp parallel for schedule(static) num_threads(ctx->threads) reduction(max : longest) if (a->n > PARALLEL_FROM)
+  for (int64_t i = 0; i < a->n; i++)
+    if (a->row_start[i + 1] - a->row_start[i] > longest) longest = a->row_start[i + 1] - a->row_start[i];
+  return longest;
+}
+
 /* A patch a multiprocessor, as far as its rows are few enough for the persistent engine; else the streaming one. */
-void ht_cuda_store_plan(ht_context *ctx, int64_t n, int64_t nnz, int64_t longest_row, ht_store_engine asked, ht_store_plan *plan) {
-  static const int64_t ROWS_MOST = 4096, PATCHES_MOST = 160; /* that the engine's sums have room for */
+void ht_cuda_store_plan(ht_context *ctx, const ht_csr_view *a, int64_t block, ht_store_engine asked, ht_store_plan *plan) {
+  static const int64_t ROWS_MOST = 4096, ROW_MOST = 4096, PATCHES_MOST = 160; /* that the engine's sums have room for */
   const ht_cuda *cuda = ht_cuda_of(ctx);
-  int64_t patches = cuda->sms < PATCHES_MOST ? cuda->sms : PATCHES_MOST, rows = (n + patches - 1) / patches;
-  rows = (rows + HT_COLUMN_BLOCK - 1) / HT_COLUMN_BLOCK * HT_COLUMN_BLOCK;
-  int fits = rows <= ROWS_MOST && longest_row <= 4096 && nnz < INT32_MAX;
+  int64_t patches = cuda->sms < PATCHES_MOST ? cuda->sms : PATCHES_MOST;
+  int64_t column_blocks = ht_cuda_padded(a->n, block) / HT_COLUMN_BLOCK, rows = (column_blocks + patches - 1) / patches * HT_COLUMN_BLOCK;
+  int fits = rows <= ROWS_MOST && longest_row(ctx, a) <= ROW_MOST && a->nnz < INT32_MAX;
   int persistent = fits && (asked == HT_STORE_ENGINE_PERSISTENT || asked == HT_STORE_ENGINE_AUTO);
   *plan = persistent ? (ht_store_plan){HT_STORE_ENGINE_PERSISTENT, rows} : (ht_store_plan){HT_STORE_ENGINE_STREAMING, 0};
 }
@@ -59,12 +69,14 @@ static ht_status create(ht_store *store, const ht_csr_view *a, const int32_t *or
 ht_status ht_cuda_store_create(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, ht_store **out) {
   ht_store *store;
   *out = NULL;
-  HT_CHECK(ctx, a->n <= INT32_MAX - 65536, HT_UNSUPPORTED, "the cuda backend takes up to %d rows, and there are %lld", INT32_MAX - 65536,
-           (long long)a->n);
+  HT_CHECK(ctx, ht_cuda_padded(a->n, options->block) <= INT32_MAX - 65536, HT_UNSUPPORTED,
+           "the cuda backend takes up to %d rows, and there are %lld with the padding of blocks of %lld", INT32_MAX - 65536,
+           (long long)ht_cuda_padded(a->n, options->block), (long long)options->block);
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *store, &store));
   store->ctx = ctx;
   store->cuda = ht_cuda_of(ctx);
   store->plan = options->plan;
+  store->block = options->block;
   store->exactness_flags = options->exactness_flags;
   ht_status status = create(store, a, options->order);
   if (status != HT_OK) {

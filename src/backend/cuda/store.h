@@ -11,6 +11,7 @@ struct ht_store {
   ht_cuda *cuda;
   ht_store_view view; /* the device's pointers */
   ht_store_plan plan;
+  int64_t block; /* consecutive unknowns that stay together */
   int exactness_flags;
   int exact_groups; /* groups that are exact at a lower level are read at it when all bits are asked for */
   /* what the host keeps, for new values */
@@ -32,6 +33,12 @@ struct ht_store {
   int64_t bytes;
   ht_store_info info;
 };
+
+/* Rows of n unknowns in blocks that each lie within one column block. */
+static inline int64_t ht_cuda_padded(int64_t n, int64_t block) {
+  int64_t blocks = (n + block - 1) / block, fit = HT_COLUMN_BLOCK / block;
+  return (blocks + fit - 1) / fit * HT_COLUMN_BLOCK;
+}
 
 /* store_rows.c: order, slices and halos on the host. */
 ht_status ht_cuda_store_arrange(ht_store *store, const ht_csr_view *a, const int32_t *order);

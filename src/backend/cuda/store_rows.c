@@ -82,14 +82,28 @@ static ht_status make_start(ht_store *store, const ht_csr_view *a) {
   return HT_OK;
 }
 
+/* As many whole blocks of unknowns into each column block as fit: a block's rows then lie in one patch, and near enough for one warp. */
+static void place_blocks(ht_store *store, const int32_t *order) {
+  int64_t n = store->view.n, block = store->block, blocks = (n + block - 1) / block, fit = HT_COLUMN_BLOCK / block;
+  int threads = store->ctx->threads;
+#pragma omp parallel for schedule(static) num_threads(threads) if (n > PARALLEL_FROM)
+  for (int64_t c = 0; c < store->view.blocks; c++) {
+    int32_t *rows = store->order + c * HT_COLUMN_BLOCK;
+    for (int64_t i = 0; i < HT_COLUMN_BLOCK; i++) rows[i] = -1;
+    for (int64_t k = c * fit; k < (c + 1) * fit && k < blocks; k++, rows += block) {
+      int64_t from = (order ? order[k] : k) * block;
+      for (int64_t i = 0; i < block && from + i < n; i++) rows[i] = (int32_t)(from + i);
+    }
+  }
+}
+
 static ht_status make_order(ht_store *store, const ht_csr_view *a, const int32_t *order) {
   ht_store_view *v = &store->view;
   int threads = store->ctx->threads, sorted = 1;
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *store->order, &store->order));
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->n, sizeof *store->position, &store->position));
-#pragma omp parallel for schedule(static) num_threads(threads) if (v->padded > PARALLEL_FROM)
-  for (int64_t i = 0; i < v->padded; i++) store->order[i] = i >= v->n ? -1 : order ? order[i] : (int32_t)i;
-  HT_TRY(store->ctx, sort_windows(store, a));
+  place_blocks(store, order);
+  if (store->block == 1) HT_TRY(store->ctx, sort_windows(store, a));
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(& : sorted) if (v->padded > PARALLEL_FROM)
   for (int64_t i = 0; i < v->padded; i++) {
     if (store->order[i] >= 0) store->position[store->order[i]] = (int32_t)i;
@@ -235,7 +249,7 @@ static ht_status arrange_as_planned(ht_store *store, const ht_csr_view *a, const
   ht_store_view *v = &store->view;
   int64_t rows = store->plan.patch_rows, unit = rows ? rows : HT_COLUMN_BLOCK;
   v->n = a->n;
-  v->padded = (a->n + unit - 1) / unit * unit;
+  v->padded = (ht_cuda_padded(a->n, store->block) + unit - 1) / unit * unit;
   v->blocks = v->padded / HT_COLUMN_BLOCK;
   v->patch_rows = rows;
   v->patches = rows ? v->padded / rows : 0;
