@@ -11,5 +11,6 @@
 #include "halftone/report.h"
 #include "halftone/solver.h"
 #include "halftone/status.h"
+#include "halftone/train.h"
 #include "halftone/version.h"
 #endif
