@@ -39,7 +39,8 @@ static ht_status make_operator(ht_environment *e) {
   ht_operator_options options = {.exactness_flags = 1};
   HT_TRY(e->ctx, ht_backend_find(e->ctx, "cpu", &e->backend));
   HT_TRY(e->ctx, choose_symmetric(e, &symmetric));
-  if (e->options->format == HT_TRAIN_TILECSC)
+  int format = e->options->format, paper = e->options->reward == HT_REWARD_PAPER;
+  if (format == HT_TRAIN_TILECSC || (format == HT_TRAIN_AUTO && paper))
     HT_TRY(e->ctx, ht_operator_create_tilecsc(e->ctx, e->backend, &options, symmetric, &e->op));
   else
     HT_TRY(e->ctx, ht_operator_create_split(e->ctx, e->backend, &options, symmetric, &e->op));
@@ -131,10 +132,11 @@ void ht_course_release(ht_context *ctx, ht_course *c) {
 static void make_right_side(const ht_environment *e, uint64_t number, double *b) {
   const ht_matrix *a = e->matrix;
   uint64_t seed = ht_random_bits((uint64_t)e->options->seed, number);
+  int rhs = e->options->rhs, ones = rhs == HT_RIGHT_SIDE_ONES || (rhs == HT_RIGHT_SIDE_AUTO && e->options->reward == HT_REWARD_PAPER);
   for (int64_t i = 0; i < e->n; i++) {
     double sum = 0;
     for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) sum += a->values[k];
-    b[i] = e->options->rhs == HT_RIGHT_SIDE_ONES ? sum : ht_random_uniform(seed, (uint64_t)i);
+    b[i] = ones ? sum : ht_random_uniform(seed, (uint64_t)i);
   }
 }
 
@@ -195,12 +197,27 @@ double ht_course_step(ht_course *c, int64_t most) {
   return share;
 }
 
-double ht_course_true_residual(ht_course *c) {
+/* b - A x in the caller's order, to scaled_q. */
+static void subtract_product(ht_course *c) {
   const ht_environment *e = c->environment;
   const int32_t *order = e->op->order;
   const ht_csr_view view = ht_matrix_view(e->matrix);
   for (int64_t i = 0; i < e->n; i++) c->work[order ? order[i] : i] = c->x[i];
   e->backend->csr_residual(e->ctx, &view, c->work, c->b, c->scaled_q);
+}
+
+double ht_course_gap(ht_course *c) {
+  const ht_environment *e = c->environment;
+  const int32_t *order = e->op->order;
+  subtract_product(c);
+  for (int64_t i = 0; i < e->n; i++) c->work[i] = c->scaled_q[order ? order[i] : i] - c->r[i];
+  double norm = sqrt(e->backend->dot(e->ctx, e->n, c->work, c->work)) / c->norm_0;
+  return isfinite(norm) ? norm : INFINITY;
+}
+
+double ht_course_true_residual(ht_course *c) {
+  const ht_environment *e = c->environment;
+  subtract_product(c);
   double norm = sqrt(e->backend->dot(e->ctx, e->n, c->scaled_q, c->scaled_q)) / c->norm_0;
   return isfinite(norm) ? norm : INFINITY;
 }

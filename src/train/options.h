@@ -4,8 +4,8 @@
 #include "base/option.h"
 
 enum { HT_REWARD_PAPER, HT_REWARD_PROGRESS };
-enum { HT_RIGHT_SIDE_ONES, HT_RIGHT_SIDE_RANDOM };
-enum { HT_TRAIN_SPLIT, HT_TRAIN_TILECSC };
+enum { HT_RIGHT_SIDE_AUTO, HT_RIGHT_SIDE_ONES, HT_RIGHT_SIDE_RANDOM };
+enum { HT_TRAIN_AUTO, HT_TRAIN_SPLIT, HT_TRAIN_TILECSC };
 
 #define HT_TRAIN_OPTIONS(X)                                                                                                                \
   X(INTEGER, episodes, 1000, 1, 1e9, AT_SOLVE, NULL, "solves to learn from")                                                               \
@@ -13,8 +13,10 @@ enum { HT_TRAIN_SPLIT, HT_TRAIN_TILECSC };
   X(CHOICE, reward, 1, 0, 1, AT_SOLVE, "paper|progress",                                                                                   \
     "equation 11 of the EvoCG paper, or the progress of the residual less the bytes read, settled by the true residual")                   \
   X(CHOICE, state, 0, 0, 0, AT_SOLVE, "paper", "what the policy sees: the direction, 64 entries at a time, without its size")              \
-  X(CHOICE, rhs, 0, 0, 1, AT_SOLVE, "ones|random", "right-hand side of an episode: A*1, or random entries that change with it")            \
-  X(CHOICE, format, 0, 0, 1, AT_SOLVE, "split|tilecsc", "matrix storage that low precision is read from")                                  \
+  X(CHOICE, rhs, 0, 0, 2, AT_SOLVE, "auto|ones|random",                                                                                    \
+    "right-hand side of an episode: A*1, or random entries that change with it; auto: ones with the reward paper, else random")            \
+  X(CHOICE, format, 0, 0, 2, AT_SOLVE, "auto|split|tilecsc",                                                                               \
+    "matrix storage that low precision is read from; auto: tilecsc, the paper's, with the reward paper, else split")                       \
   X(REAL, rtol, 1e-10, 1e-15, 0.1, AT_SOLVE, NULL, "an episode has reached its end when ||r|| <= rtol ||b||")                              \
   X(INTEGER, max_iterations, 10000, 1, 1e9, AT_SOLVE, NULL, "most iterations of the FP64 solve; an episode takes 1.5 times its own")       \
   X(INTEGER, patience, 300, 0, 1e9, AT_SOLVE, NULL, "episodes without a better mean return after which training ends; 0: never")           \

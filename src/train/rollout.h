@@ -16,6 +16,7 @@ typedef struct ht_lane {
   ht_activations rows;  /* the tiles that go through the network together */
   int64_t episode;      /* its number; -1 before the first */
   double total, lowest; /* of the rewards so far; ||r|| */
+  double owed;          /* progress that the recurrence claims and the gap to the truth takes away */
 } ht_lane;
 
 /* What an episode came to. */

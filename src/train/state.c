@@ -44,6 +44,7 @@ static void pieces(walk *w, ht_trainer *t) {
     piece(w, &lane->episode, sizeof lane->episode);
     piece(w, &lane->total, sizeof lane->total);
     piece(w, &lane->lowest, sizeof lane->lowest);
+    piece(w, &lane->owed, sizeof lane->owed);
     course_pieces(w, &lane->course, padded);
   }
 }
