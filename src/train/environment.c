@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/random.h"
 #include "data/split.h"
+#include "solver/guard.h"
 
 /* CG needs a matrix that is symmetric to the bit: the average with the transpose, as the solver takes. */
 static ht_status choose_symmetric(ht_environment *e, const ht_matrix **symmetric) {
@@ -39,8 +40,7 @@ static ht_status make_operator(ht_environment *e) {
   ht_operator_options options = {.exactness_flags = 1};
   HT_TRY(e->ctx, ht_backend_find(e->ctx, "cpu", &e->backend));
   HT_TRY(e->ctx, choose_symmetric(e, &symmetric));
-  int format = e->options->format, paper = e->options->reward == HT_REWARD_PAPER;
-  if (format == HT_TRAIN_TILECSC || (format == HT_TRAIN_AUTO && paper))
+  if (e->options->format == HT_TRAIN_TILECSC)
     HT_TRY(e->ctx, ht_operator_create_tilecsc(e->ctx, e->backend, &options, symmetric, &e->op));
   else
     HT_TRY(e->ctx, ht_operator_create_split(e->ctx, e->backend, &options, symmetric, &e->op));
@@ -132,11 +132,10 @@ void ht_course_release(ht_context *ctx, ht_course *c) {
 static void make_right_side(const ht_environment *e, uint64_t number, double *b) {
   const ht_matrix *a = e->matrix;
   uint64_t seed = ht_random_bits((uint64_t)e->options->seed, number);
-  int rhs = e->options->rhs, ones = rhs == HT_RIGHT_SIDE_ONES || (rhs == HT_RIGHT_SIDE_AUTO && e->options->reward == HT_REWARD_PAPER);
   for (int64_t i = 0; i < e->n; i++) {
     double sum = 0;
     for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) sum += a->values[k];
-    b[i] = ones ? sum : ht_random_uniform(seed, (uint64_t)i);
+    b[i] = e->options->rhs == HT_RIGHT_SIDE_ONES ? sum : ht_random_uniform(seed, (uint64_t)i);
   }
 }
 
@@ -150,7 +149,8 @@ void ht_course_begin(const ht_environment *e, uint64_t number, ht_course *c) {
   for (int64_t i = 0; i < e->n; i++) c->r[i] = c->b[order ? order[i] : i];
   memcpy(c->p, c->r, size);
   c->rr = e->backend->dot(e->ctx, e->padded, c->r, c->r);
-  c->norm_0 = c->norm_r = sqrt(c->rr);
+  c->norm_0 = c->norm_r = c->reference = sqrt(c->rr);
+  c->lowest = HT_LEVEL_64;
   c->iteration = c->reached = 0;
   c->broken = c->over = !(c->norm_0 > 0 && isfinite(c->norm_0));
 }
@@ -176,6 +176,45 @@ static double multiply(ht_course *c) {
   return bytes;
 }
 
+/* b - A x in the caller's order, to scaled_q. */
+static void subtract_product(ht_course *c) {
+  const ht_environment *e = c->environment;
+  const int32_t *order = e->op->order;
+  const ht_csr_view view = ht_matrix_view(e->matrix);
+  for (int64_t i = 0; i < e->n; i++) c->work[order ? order[i] : i] = c->x[i];
+  e->backend->csr_residual(e->ctx, &view, c->work, c->b, c->scaled_q);
+}
+
+/* ---- replacement, as the guard does it ---- */
+
+/* The true residual may differ from the recurrence's by this share before the direction is given up. */
+static const double KEEP_DIRECTION = 0.1;
+
+static int is_replacement_due(ht_course *c) {
+  const ht_environment *e = c->environment;
+  for (int64_t b = 0; b < e->blocks; b++)
+    if (c->level[b] < c->lowest) c->lowest = c->level[b];
+  if (e->options->replace == HT_REPLACE_NO || c->lowest == HT_LEVEL_64) return 0;
+  return c->norm_r <= ht_guard_first_drop((ht_level)c->lowest) * c->reference || c->norm_r <= e->options->rtol * c->norm_0;
+}
+
+/* r = b - A x; *change: how far r moves. */
+static void replace(ht_course *c, double *rr, double *change) {
+  const ht_environment *e = c->environment;
+  const int32_t *order = e->op->order;
+  double change2 = 0;
+  subtract_product(c);
+  for (int64_t i = 0; i < e->n; i++) {
+    double r = c->scaled_q[order ? order[i] : i];
+    change2 += (r - c->r[i]) * (r - c->r[i]);
+    c->r[i] = r;
+  }
+  *rr = e->backend->dot(e->ctx, e->padded, c->r, c->r);
+  *change = sqrt(change2);
+  c->norm_r = c->reference = sqrt(*rr);
+  c->lowest = HT_LEVEL_64;
+}
+
 double ht_course_step(ht_course *c, int64_t most) {
   const ht_environment *e = c->environment;
   double bytes = multiply(c), pq = e->backend->dot(e->ctx, e->padded, c->p, c->q), alpha = c->rr / pq;
@@ -189,21 +228,17 @@ double ht_course_step(ht_course *c, int64_t most) {
   e->backend->axpy(e->ctx, e->padded, -alpha, c->q, c->r);
   double rr = e->backend->dot(e->ctx, e->padded, c->r, c->r);
   c->norm_r = sqrt(rr);
+  double change = 0;
+  if (is_replacement_due(c)) {
+    replace(c, &rr, &change);
+    share += e->bytes_64 / (e->bytes_64 + e->bytes_vectors);
+  }
   c->reached = c->norm_r <= e->options->rtol * c->norm_0;
   c->broken = !isfinite(rr);
   c->over = c->reached || c->broken || c->iteration >= most;
-  e->backend->xpby(e->ctx, e->padded, c->r, rr / c->rr, c->p);
+  e->backend->xpby(e->ctx, e->padded, c->r, change <= KEEP_DIRECTION * c->norm_r ? rr / c->rr : 0, c->p);
   c->rr = rr;
   return share;
-}
-
-/* b - A x in the caller's order, to scaled_q. */
-static void subtract_product(ht_course *c) {
-  const ht_environment *e = c->environment;
-  const int32_t *order = e->op->order;
-  const ht_csr_view view = ht_matrix_view(e->matrix);
-  for (int64_t i = 0; i < e->n; i++) c->work[order ? order[i] : i] = c->x[i];
-  e->backend->csr_residual(e->ctx, &view, c->work, c->b, c->scaled_q);
 }
 
 double ht_course_gap(ht_course *c) {

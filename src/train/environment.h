@@ -28,6 +28,8 @@ typedef struct ht_course {
   uint8_t *level, *tile_level;
   int64_t iteration;
   double norm_0, norm_r, rr;
+  double reference;          /* ||r|| at the last replacement */
+  int lowest;                /* ht_level since then */
   int over, reached, broken; /* broken: a value that is not finite, or p'Ap <= 0 */
 } ht_course;
 

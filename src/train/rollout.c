@@ -146,10 +146,9 @@ static void run_lane(ht_rollout *r, const ht_packed *packed, int k) {
 
 /* Generalised advantage estimate (Schulman et al. 2016), back from the end of the lane. */
 static void estimate_advantages(ht_rollout *r, const ht_packed *packed, int k) {
-  double gamma = r->options->gamma >= 0 ? r->options->gamma : r->options->reward == HT_REWARD_PAPER ? 0.99 : 1;
   double next = value_now(r, packed, &r->lane[k]), advantage = 0;
   for (int64_t t = (k + 1) * r->steps - 1; t >= k * r->steps; t--) {
-    double goes_on = r->last[t] ? 0 : gamma;
+    double goes_on = r->last[t] ? 0 : r->options->gamma;
     advantage = r->reward[t] + goes_on * next - r->value[t] + goes_on * r->options->gae_lambda * advantage;
     r->batch.advantage[t] = (float)advantage;
     r->batch.target[t] = (float)(advantage + r->value[t]);

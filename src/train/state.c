@@ -25,6 +25,8 @@ static void course_pieces(walk *w, ht_course *c, int64_t padded) {
   piece(w, &c->norm_0, sizeof c->norm_0);
   piece(w, &c->norm_r, sizeof c->norm_r);
   piece(w, &c->rr, sizeof c->rr);
+  piece(w, &c->reference, sizeof c->reference);
+  piece(w, &c->lowest, sizeof c->lowest);
   piece(w, &c->over, sizeof c->over);
 }
 
@@ -53,6 +55,7 @@ static void pieces(walk *w, ht_trainer *t) {
 static uint64_t fingerprint(const ht_trainer *t) {
   ht_train_options o = t->options;
   o.episodes = o.patience = o.interval = 0;
+  ht_train_options_settle(&o);
   uint64_t hash = 0;
   char text[HT_OPTION_TEXT_SIZE];
   for (int i = 0; i < ht_train_option_count(); i++) {

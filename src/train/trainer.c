@@ -112,6 +112,7 @@ ht_status ht_trainer_prepare(ht_trainer *t) {
   if (t->prepared) return HT_OK;
   HT_CHECK(t->ctx, t->matrices > 0, HT_BAD_ARGUMENT, "training needs a matrix: call ht_trainer_add_matrix first");
   double start = ht_seconds();
+  ht_train_options_settle(&t->options);
   ht_status status = prepare(t);
   if (status != HT_OK) {
     forget(t);

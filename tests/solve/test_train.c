@@ -39,7 +39,6 @@ static ht_trainer *make(fixture *f, const char *reward, const char *episodes) {
   assert_int_equal(ht_trainer_set_option(t, "reward", reward), HT_OK);
   assert_int_equal(ht_trainer_set_option(t, "episodes", episodes), HT_OK);
   assert_int_equal(ht_trainer_set_option(t, "patience", "0"), HT_OK);
-  assert_int_equal(ht_trainer_set_option(t, "learning-rate", "1e-3"), HT_OK);
   assert_int_equal(ht_trainer_add_matrix(t, f->matrix, "small"), HT_OK);
   return t;
 }
@@ -58,6 +57,7 @@ static void the_return_rises(void **state) {
   fixture *f = *state;
   ht_train_report r;
   ht_trainer *t = make(f, "progress", "300");
+  assert_int_equal(ht_trainer_set_option(t, "replace", "no"), HT_OK); /* low precision then misses the tolerance: much to learn */
   assert_int_equal(ht_trainer_run(t, &r), HT_OK);
   assert_string_equal(r.outcome, "finished");
   assert_true(r.return_last > r.return_first + 0.2);
