@@ -11,15 +11,23 @@ static int own_count(const cli_command *command) {
   return count;
 }
 
-/* Names for the nearest match: the command's own, then the solver's where it takes those. */
+const ht_option_info *args_listed_option(const cli_command *command, int index) {
+  return command->more == CLI_SOLVER_OPTIONS     ? ht_option_at(index)
+         : command->more == CLI_TRAINING_OPTIONS ? ht_train_option_at(index)
+                                                 : NULL;
+}
+
+/* Names for the nearest match: the command's own, then the listed ones. */
 static const char *name_at(void *user, int index) {
   const cli_command *command = user;
   int own = own_count(command);
-  return index < own ? command->options[index].name + strspn(command->options[index].name, "-") : ht_option_at(index - own)->name;
+  return index < own ? command->options[index].name + strspn(command->options[index].name, "-")
+                     : args_listed_option(command, index - own)->name;
 }
 
 static int unknown(const cli_command *command, const char *option) {
-  int own = own_count(command), count = own + (command->more == CLI_SOLVER_OPTIONS ? ht_option_count() : 0);
+  int own = own_count(command), count = own;
+  while (args_listed_option(command, count - own)) count++;
   const char *name = option + strspn(option, "-"), *nearest = NULL;
   char bare[64];
   snprintf(bare, sizeof bare, "%.*s", (int)strcspn(name, "="), name);
@@ -65,12 +73,12 @@ static int take_own(cli_args *args, int argc, char **argv, int *at) {
 
 static void add_pair(cli_args *args, const char *name, const char *value) { args->pairs[args->pair_count++] = (cli_pair){name, value}; }
 
-/* A solver's option: flags stand alone (--name, --no-name), the others take a value. */
-static int take_solver(cli_args *args, int argc, char **argv, int *at) {
+/* A listed option: flags stand alone (--name, --no-name), the others take a value. */
+static int take_listed(cli_args *args, int argc, char **argv, int *at) {
   const char *name = argv[*at] + 2, *value;
   if (strncmp(argv[*at], "--", 2) != 0) return 0;
-  for (int i = 0; i < ht_option_count(); i++) {
-    const ht_option_info *info = ht_option_at(i);
+  const ht_option_info *info;
+  for (int i = 0; (info = args_listed_option(args->command, i)); i++) {
     int flag = info->type == HT_OPTION_FLAG;
     if (flag && !strncmp(name, "no-", 3) && !strcmp(name + 3, info->name)) return add_pair(args, info->name, "no"), 1;
     if (!matches(name, info->name, &value)) continue;
@@ -99,7 +107,7 @@ static int take_parameter(cli_args *args, int argc, char **argv, int *at) {
 
 static int take_option(cli_args *args, int argc, char **argv, int *at) {
   int taken = take_own(args, argc, argv, at);
-  if (!taken && args->command->more == CLI_SOLVER_OPTIONS) taken = take_solver(args, argc, argv, at);
+  if (!taken) taken = take_listed(args, argc, argv, at);
   if (!taken && args->command->more == CLI_GENERATOR_PARAMETERS) taken = take_parameter(args, argc, argv, at);
   if (!taken) unknown(args->command, argv[*at]);
   return taken > 0 ? 0 : CLI_BAD;

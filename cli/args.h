@@ -25,6 +25,9 @@ void args_release(cli_args *args);
 /* The value of one of the command's own options, by its name with dashes; NULL when not given. A flag gives "". */
 const char *args_value(const cli_args *args, const char *name);
 
+/* The library's list of options that the command takes beside its own: NULL behind the last. */
+const ht_option_info *args_listed_option(const cli_command *command, int index);
+
 /* Options for a solver from the config file (when given) and then the command line. The sentence is in the context. */
 ht_status args_solver_options(ht_context *ctx, const cli_args *args, ht_options **options);
 /* One option's value as a number. */

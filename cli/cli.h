@@ -8,7 +8,7 @@ enum { CLI_SOLVED = 0, CLI_NOT_SOLVED = 1, CLI_BAD = 2, CLI_INTERNAL = 3, CLI_KI
 
 typedef struct cli_args cli_args;
 
-/* One option that belongs to a command itself; the solver's own options come from ht_option_at. */
+/* One option that belongs to a command itself; the solver's and the training's come from the library's lists. */
 typedef struct cli_option {
   const char *name;  /* with its dashes */
   const char *value; /* what its value is called in the help; NULL for a flag */
@@ -16,7 +16,7 @@ typedef struct cli_option {
 } cli_option;
 
 /* Which options a command takes beside its own. */
-typedef enum cli_more { CLI_NO_MORE, CLI_SOLVER_OPTIONS, CLI_GENERATOR_PARAMETERS } cli_more;
+typedef enum cli_more { CLI_NO_MORE, CLI_SOLVER_OPTIONS, CLI_GENERATOR_PARAMETERS, CLI_TRAINING_OPTIONS } cli_more;
 
 typedef struct cli_command {
   const char *name, *synopsis, *summary, *text;
@@ -44,6 +44,7 @@ int gen_command(ht_context *ctx, const cli_args *args);
 int convert_command(ht_context *ctx, const cli_args *args);
 int bench_command(ht_context *ctx, const cli_args *args);
 int report_command(ht_context *ctx, const cli_args *args);
+int train_command(ht_context *ctx, const cli_args *args);
 int help_command(ht_context *ctx, const cli_args *args);
 int version_command(ht_context *ctx, const cli_args *args);
 

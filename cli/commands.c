@@ -46,6 +46,16 @@ static const cli_option report_options[] = {{"-o", "RUN.html", "file to write"},
                                             {"--quiet", NULL, "print nothing but errors"},
                                             {"--verbose", NULL, "tell where an error came from"},
                                             {NULL, NULL, NULL}};
+static const cli_option train_options[] = {
+    {"-o", "P.safetensors", "write the policy; solve uses it with --policy learned:P.safetensors"},
+    {"--save", "STATE", "write the state of the training too, so that it can go on later"},
+    {"--resume", "STATE", "go on from such a file, with the same matrices and options; --episodes and --patience may differ"},
+    {"--history", "H.csv", "write episode,return,iterations lines"},
+    {"--threads", "N", "threads; 0, the default: every core this process may use"},
+    {"--json", NULL, "print the report as one JSON object, and nothing else"},
+    {"--quiet", NULL, "print nothing but errors"},
+    {"--verbose", NULL, "tell where an error came from"},
+    {NULL, NULL, NULL}};
 
 static const cli_option help_options[] = {{"--man", NULL, "print the manual page (troff)"}, {NULL, NULL, NULL}};
 static const cli_option no_options[] = {{NULL, NULL, NULL}};
@@ -73,6 +83,11 @@ const cli_command cli_commands[] = {
      "against iterations and time, precision over the iterations and over the matrix, time by phase, bytes by precision. Without --trace "
      "the report holds no histories, and those charts are left out.",
      report_options, CLI_NO_MORE, 12, report_command},
+    {"train", "A.mtx ... -o P.safetensors [options]", "learn a precision policy from solves",
+     "Solves the systems again and again with conjugate gradients whose precision a small network chooses, and learns from what came of "
+     "it. "
+     "An interrupt keeps the best policy so far.",
+     train_options, CLI_TRAINING_OPTIONS, 64, train_command},
     {"help", "[COMMAND] [KIND]", "explain a command", "", help_options, CLI_NO_MORE, 2, help_command},
     {"version", "", "print the version", "", no_options, CLI_NO_MORE, 0, version_command},
     {NULL, NULL, NULL, NULL, NULL, CLI_NO_MORE, 0, NULL}};

@@ -54,9 +54,9 @@ static int is_own(const cli_command *command, const char *name) {
   return 0;
 }
 
-const ht_option_info *help_next_solver_option(const cli_command *command, int *index) {
-  while (command->more == CLI_SOLVER_OPTIONS && *index < ht_option_count()) {
-    const ht_option_info *info = ht_option_at((*index)++);
+const ht_option_info *help_next_listed_option(const cli_command *command, int *index) {
+  for (const ht_option_info *info; (info = args_listed_option(command, *index));) {
+    ++*index;
     if (!is_own(command, info->name)) return info;
   }
   return NULL;
@@ -72,9 +72,9 @@ void help_on_command(FILE *file, const cli_command *command) {
     entry(file, left, o->help);
   }
   int index = 0;
-  const ht_option_info *info = help_next_solver_option(command, &index);
-  if (info) fputs("\noptions of the solver, with their defaults:\n", file);
-  for (; info; info = help_next_solver_option(command, &index)) {
+  const ht_option_info *info = help_next_listed_option(command, &index);
+  if (info) fprintf(file, "\noptions of the %s, with their defaults:\n", command->more == CLI_SOLVER_OPTIONS ? "solver" : "training");
+  for (; info; info = help_next_listed_option(command, &index)) {
     help_option(info, left, sizeof left, text, sizeof text);
     entry(file, left, text);
   }

@@ -44,9 +44,16 @@ static void command_section(FILE *file, const cli_command *command) {
   }
 }
 
-void help_manual_page(FILE *file) {
+static void listed_options(FILE *file, const char *command) {
   char left[200], text[600];
-  const cli_command *solve = cli_find_command("solve");
+  int index = 0;
+  for (const ht_option_info *info; (info = help_next_listed_option(cli_find_command(command), &index));) {
+    help_option(info, left, sizeof left, text, sizeof text);
+    item(file, left, text);
+  }
+}
+
+void help_manual_page(FILE *file) {
   fprintf(file, ".TH HALFTONE 1 \"\" \"halftone %s\" \"User Commands\"\n", ht_version());
   heading(file, "SH", "NAME");
   fputs("halftone \\- solve symmetric positive definite systems in mixed precision\n", file);
@@ -61,11 +68,10 @@ void help_manual_page(FILE *file) {
   heading(file, "SH", "OPTIONS OF THE SOLVER");
   paragraph(file,
             "The same names serve in C (ht_options_set), in config files (name = value) and in the report. The default is in brackets.");
-  int index = 0;
-  for (const ht_option_info *info; (info = help_next_solver_option(solve, &index));) {
-    help_option(info, left, sizeof left, text, sizeof text);
-    item(file, left, text);
-  }
+  listed_options(file, "solve");
+  heading(file, "SH", "OPTIONS OF THE TRAINING");
+  paragraph(file, "The same names serve in C (ht_trainer_set_option). The default is in brackets.");
+  listed_options(file, "train");
   heading(file, "SH", "EXIT STATUS");
   item(file, "0", "solved: the true residual meets the tolerance");
   item(file, "1", "not converged; the report's outcome says why");

@@ -12,5 +12,6 @@
 #include "halftone/solver.h"
 #include "halftone/status.h"
 #include "halftone/trace.h"
+#include "halftone/train.h"
 #include "halftone/version.h"
 #endif

@@ -232,6 +232,39 @@ class LearnedPolicies(Cli):
         self.fails("did you mean 'budget'", "solve", self.a, "--policy", "bugdet")
 
 
+class Train(Cli):
+    def train(self, *options):
+        status, out, err = run("train", self.a, *options)
+        self.assertEqual((status, err), (0, ""))
+        return out
+
+    def test_a_policy_is_learned_and_used(self):
+        policy, history = self.path("p.safetensors"), self.path("h.csv")
+        report = json.loads(self.train("-o", policy, "--history", history, "--episodes", "20", "--json"))
+        self.assertEqual((report["outcome"], report["options"]["episodes"], report["missed"]), ("finished", 20, 0))
+        self.assertEqual(len(pathlib.Path(history).read_text().splitlines()), report["episodes"] + 1)
+        solved = self.solves(self.a, "--policy", f"learned:{policy}")
+        self.assertIn(f"learned in {report['episodes']} episodes on", solved["policy_chosen"])
+        self.assertIn("FP64", self.train("-o", policy, "--episodes", "2"))
+        self.assertEqual(self.train("-o", policy, "--episodes", "2", "--quiet"), "")
+
+    def test_the_same_seed_gives_the_same_bytes_resumed_or_not(self):
+        whole, parts, state = self.path("whole"), self.path("parts"), self.path("state")
+        self.train("-o", whole, "--episodes", "60", "--threads", "1")
+        self.train("-o", parts, "--episodes", "20", "--save", state)
+        self.train("-o", parts, "--episodes", "60", "--resume", state)
+        self.assertEqual(pathlib.Path(whole).read_bytes(), pathlib.Path(parts).read_bytes())
+
+    def test_refusals(self):
+        policy = self.path("p.safetensors")
+        self.fails("add -o", "train", self.a)
+        self.fails("needs a matrix file", "train", "-o", policy)
+        self.fails("did you mean '--episodes'", "train", self.a, "-o", policy, "--episode", "3")
+        self.fails("not the state of a training", "train", self.a, "-o", policy, "--resume", self.a)
+        self.fails("--threads takes", "train", self.a, "-o", policy, "--threads", "many")
+        self.assertFalse(os.path.exists(policy))
+
+
 class Solve(Cli):
     def test_json_holds_one_object_with_the_promised_keys(self):
         report = self.solves(self.a)

@@ -218,7 +218,9 @@ static void make_residual(fixture *f) {
 static void set_up(fixture *f, gpu *g, int streaming, int64_t n) {
   const ht_operator_options options = {.ordering = HT_ORDERING_NATURAL, .exactness_flags = 1};
   const ht_engine_precond none = {.block = 0};
-  *f = (fixture){.g = g, .a = pattern_matrix(g->ctx, PATTERN_TRIDIAGONAL, n, 3, 4)};
+  char line[64];
+  snprintf(line, sizeof line, "stencil2d nx=%lld ny=1", (long long)n);
+  *f = (fixture){.g = g, .a = generate(g, line)};
   if (streaming) {
     OK(ht_operator_create_store(g->ctx, g->cuda, &options, HT_STORE_ENGINE_STREAMING, 0, f->a, &f->op));
     OK(g->cuda->engine_create(f->op->store, &none, 1000, &f->engine));

@@ -1,0 +1,230 @@
+/* halftone train: a policy learned from solves. SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "args.h"
+#include "io/output.h"
+#include "json.h"
+#include "output.h"
+#include "text.h"
+
+typedef struct training {
+  ht_context *ctx;
+  const cli_args *args;
+  ht_trainer *trainer;
+  ht_matrix **matrix; /* as many as words */
+  ht_train_report report;
+} training;
+
+/* ---- input ---- */
+
+static int check_arguments(ht_context *ctx, const cli_args *args) {
+  static const char *const outputs[] = {"-o", "--save", "--history"};
+  if (args->word_count < 1) return cli_bad("train needs a matrix file; the form is: halftone train %s", args->command->synopsis);
+  if (!args_value(args, "-o")) return cli_bad("train needs a file to write the policy to; add -o P.safetensors");
+  int to_standard = args_value(args, "--json") != NULL;
+  for (int i = 0; i < 3; i++) {
+    const char *path = args_value(args, outputs[i]);
+    if (output_check(ctx, path)) return CLI_BAD;
+    to_standard += path && !strcmp(path, "-");
+  }
+  return to_standard > 1 ? cli_bad("only one of -o, --save, --history and --json can go to standard output") : 0;
+}
+
+static int set_threads(ht_context *ctx, const char *text) {
+  char *end;
+  if (!text) return 0;
+  errno = 0;
+  long threads = strtol(text, &end, 10);
+  if (*end || end == text || errno || threads < 0 || threads > 4096) return cli_bad("--threads takes 0 to 4096, and was given '%s'", text);
+  ht_status status = ht_context_set_threads(ctx, (int)threads);
+  return status == HT_OK ? 0 : cli_failed(ctx, status);
+}
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+static ht_status set_up(training *t) {
+  ht_status status = ht_trainer_create(t->ctx, &t->trainer);
+  for (int i = 0; i < t->args->pair_count && status == HT_OK; i++)
+    status = ht_trainer_set_option(t->trainer, t->args->pairs[i].name, t->args->pairs[i].value);
+  for (int i = 0; i < t->args->word_count && status == HT_OK; i++) {
+    status = ht_matrix_read(t->ctx, t->args->words[i], &t->matrix[i]);
+    if (status == HT_OK) status = ht_trainer_add_matrix(t->trainer, t->matrix[i], base_name(t->args->words[i]));
+  }
+  return status;
+}
+
+/* The whole file in memory, to be freed; NULL after the sentence. */
+static void *read_file(const char *path, int64_t *size) {
+  FILE *file = fopen(path, "rb");
+  char *bytes = NULL;
+  size_t room = 0, count = 0, got = 1;
+  if (!file) return cli_bad("%s cannot be opened: %s", path, strerror(errno)), NULL;
+  while (got) {
+    if (count == room) {
+      room = room ? 2 * room : 65536;
+      char *larger = realloc(bytes, room);
+      if (!larger) break;
+      bytes = larger;
+    }
+    got = fread(bytes + count, 1, room - count, file);
+    count += got;
+  }
+  int whole = !got && !ferror(file);
+  fclose(file);
+  *size = (int64_t)count;
+  if (whole) return bytes;
+  free(bytes);
+  return cli_bad("%s cannot be read", path), NULL;
+}
+
+static int resume(const training *t) {
+  const char *path = args_value(t->args, "--resume");
+  int64_t size;
+  if (!path) return 0;
+  void *bytes = read_file(path, &size);
+  if (!bytes) return CLI_BAD;
+  ht_status status = ht_trainer_resume(t->trainer, bytes, size);
+  free(bytes);
+  return status == HT_OK ? 0 : cli_failed(t->ctx, status);
+}
+
+/* ---- progress ---- */
+
+typedef struct progress_line {
+  double shown_s;
+  int begun;
+} progress_line;
+
+static int on_progress(void *user, const ht_train_progress *now) {
+  static const double SECONDS_BETWEEN = 0.2;
+  progress_line *p = user;
+  if (p->begun && now->elapsed_s - p->shown_s < SECONDS_BETWEEN) return 0;
+  p->begun = 1;
+  p->shown_s = now->elapsed_s;
+  fprintf(stderr, "\r%7lld of %lld episodes  return %8.3f (best %8.3f)  %6.0f iterations  traffic %5.3f %7.1f s", (long long)now->episodes,
+          (long long)now->episodes_asked, now->mean_return, now->best_return, now->mean_iterations, now->traffic, now->elapsed_s);
+  fflush(stderr);
+  return 0;
+}
+
+/* ---- output ---- */
+
+static int write_bytes(ht_context *ctx, const char *path, const void *bytes, int64_t size) {
+  ht_output output;
+  ht_status status = ht_output_open(ctx, path, &output);
+  if (status != HT_OK) return cli_failed(ctx, status);
+  status = ht_output_write(&output, bytes, (size_t)size);
+  if (status == HT_OK) status = ht_output_commit(&output);
+  ht_output_abandon(&output);
+  return status == HT_OK ? 0 : cli_failed(ctx, status);
+}
+
+static int write_history(const training *t, const char *path) {
+  cli_output output;
+  const double *returns;
+  const int64_t *iterations;
+  int64_t count = ht_trainer_history(t->trainer, &returns, &iterations);
+  if (!path) return 0;
+  if (output_open(&output, path)) return CLI_BAD;
+  fputs("episode,return,iterations\n", output.file);
+  for (int64_t k = 0; k < count; k++) fprintf(output.file, "%lld,%.17g,%lld\n", (long long)k + 1, returns[k], (long long)iterations[k]);
+  return output_close(t->ctx, &output);
+}
+
+static void show(const training *t) {
+  const ht_train_report *r = &t->report;
+  const char *policy = args_value(t->args, "-o");
+  line(stdout, "training", "%s after %s episodes: %s iterations, %s updates, %s", r->outcome, text_count(r->episodes).text,
+       text_count(r->transitions).text, text_count(r->updates).text, text_seconds(r->time_s).text);
+  line(stdout, NULL, "%s solving, %s learning, %s judging", text_seconds(r->time_rollout_s).text, text_seconds(r->time_update_s).text,
+       text_seconds(r->time_judge_s).text);
+  line(stdout, "return", "%.3f at first, %.3f at last, %.3f at best", r->return_first, r->return_last, r->return_best);
+  line(stdout, "policy", "%s tiles, a decision every %lld iterations, which delays %s of the rises in precision", text_count(r->tiles).text,
+       (long long)r->interval, text_share(r->delayed).text);
+  line(stdout, "precision", "%s FP64, %s FP32, %s 16 bits", text_share(r->share_f64).text, text_share(r->share_f32).text,
+       text_share(r->share_16).text);
+  line(stdout, "iterations", "%s, and %s in FP64", text_count(r->iterations).text, text_count(r->iterations_f64).text);
+  line(stdout, "residual", "%s true, and %s in FP64; %lld of %lld solves miss the tolerance", text_residual(r->residual_true).text,
+       text_residual(r->residual_true_f64).text, (long long)r->missed, (long long)r->matrices);
+  line(stdout, "traffic", "%.3f of FP64's bytes", r->traffic);
+  if (strcmp(policy, "-") != 0) printf("\nhalftone solve %s --policy learned:%s\n", t->args->words[0], policy);
+}
+
+static void write_json(const training *t) {
+  char object[8192], text[300];
+  cli_json json;
+  json_begin(&json, stdout);
+  json_open(&json, "trained_on", '[');
+  for (int i = 0; i < t->args->word_count; i++) json_text(&json, NULL, t->args->words[i]);
+  json_close(&json, ']');
+  ht_train_report_json(&t->report, object, sizeof object);
+  json_members(&json, object);
+  json_open(&json, "options", '{');
+  for (int i = 0; ht_train_option_at(i); i++) {
+    const ht_option_info *info = ht_train_option_at(i);
+    if (ht_trainer_get_option(t->trainer, info->name, text, sizeof text) != HT_OK) continue;
+    if (info->type == HT_OPTION_CHOICE)
+      json_text(&json, info->name, text);
+    else
+      json_number(&json, info->name, text);
+  }
+  json_close(&json, '}');
+  json_finish(&json);
+}
+
+/* Files first, the screen last. */
+static int write_results(const training *t) {
+  const void *bytes;
+  int64_t size;
+  const char *policy = args_value(t->args, "-o"), *state = args_value(t->args, "--save"), *history = args_value(t->args, "--history");
+  ht_status status = ht_trainer_policy(t->trainer, &bytes, &size);
+  if (status != HT_OK) return cli_failed(t->ctx, status);
+  if (write_bytes(t->ctx, policy, bytes, size)) return CLI_BAD;
+  if (state) {
+    status = ht_trainer_state(t->trainer, &bytes, &size);
+    if (status != HT_OK) return cli_failed(t->ctx, status);
+    if (write_bytes(t->ctx, state, bytes, size)) return CLI_BAD;
+  }
+  if (write_history(t, history)) return CLI_BAD;
+  int taken = !strcmp(policy, "-") || (state && !strcmp(state, "-")) || (history && !strcmp(history, "-"));
+  if (args_value(t->args, "--json"))
+    write_json(t);
+  else if (!args_value(t->args, "--quiet") && !taken)
+    show(t);
+  return strcmp(t->report.outcome, "interrupted") ? 0 : CLI_NOT_SOLVED;
+}
+
+static int train(training *t) {
+  progress_line progress = {0};
+  ht_status status = set_up(t);
+  if (status != HT_OK) return cli_failed(t->ctx, status);
+  int result = resume(t);
+  if (result) return result;
+  if (!args_value(t->args, "--quiet") && isatty(STDERR_FILENO)) ht_trainer_set_progress(t->trainer, on_progress, &progress);
+  status = ht_trainer_run(t->trainer, &t->report);
+  if (progress.begun) fprintf(stderr, "\r%*s\r", 110, "");
+  return status == HT_OK ? write_results(t) : cli_failed(t->ctx, status);
+}
+
+int train_command(ht_context *ctx, const cli_args *args) {
+  training t = {.ctx = ctx, .args = args};
+  if (args_value(args, "--verbose")) cli_set_verbose(ctx);
+  int result = check_arguments(ctx, args);
+  if (!result) result = set_threads(ctx, args_value(args, "--threads"));
+  if (!result) {
+    t.matrix = calloc((size_t)args->word_count, sizeof *t.matrix);
+    result = t.matrix ? train(&t) : cli_bad("memory is exhausted");
+  }
+  ht_trainer_destroy(t.trainer);
+  for (int i = 0; t.matrix && i < args->word_count; i++) ht_matrix_destroy(t.matrix[i]);
+  free(t.matrix);
+  return result;
+}

@@ -1,0 +1,50 @@
+/* Options of training. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_TRAIN_OPTIONS_H
+#define HT_TRAIN_OPTIONS_H
+#include "base/option.h"
+
+enum { HT_REWARD_PAPER, HT_REWARD_PROGRESS };
+enum { HT_RIGHT_SIDE_AUTO, HT_RIGHT_SIDE_ONES, HT_RIGHT_SIDE_RANDOM };
+enum { HT_REPLACE_AUTO, HT_REPLACE_YES, HT_REPLACE_NO };
+enum { HT_TRAIN_AUTO, HT_TRAIN_SPLIT, HT_TRAIN_TILECSC };
+
+#define HT_TRAIN_OPTIONS(X)                                                                                                                \
+  X(INTEGER, episodes, 1000, 1, 1e9, AT_SOLVE, NULL, "solves to learn from")                                                               \
+  X(INTEGER, seed, 1, 0, 9e15, AT_SOLVE, NULL, "of all that is random; the same seed gives the same policy, to the bit")                   \
+  X(CHOICE, reward, 1, 0, 1, AT_SOLVE, "paper|progress",                                                                                   \
+    "equation 11 of the EvoCG paper, or the progress of the residual less the bytes read, settled by the true residual")                   \
+  X(CHOICE, state, 0, 0, 0, AT_SOLVE, "paper", "what the policy sees: the direction, 64 entries at a time, without its size")              \
+  X(CHOICE, rhs, 0, 0, 2, AT_SOLVE, "auto|ones|random",                                                                                    \
+    "right-hand side of an episode: A*1, or random entries that change with it; auto: ones with the reward paper, else random")            \
+  X(CHOICE, format, 0, 0, 2, AT_SOLVE, "auto|split|tilecsc",                                                                               \
+    "matrix storage that low precision is read from; auto: tilecsc, the paper's, with the reward paper, else split")                       \
+  X(CHOICE, replace, 0, 0, 2, AT_SOLVE, "auto|yes|no",                                                                                     \
+    "put the true residual in the place of the recurrence's as it falls, as the solver does; auto: no with the reward paper, else yes")    \
+  X(REAL, rtol, 1e-10, 1e-15, 0.1, AT_SOLVE, NULL, "an episode has reached its end when ||r|| <= rtol ||b||")                              \
+  X(INTEGER, max_iterations, 10000, 1, 1e9, AT_SOLVE, NULL, "most iterations of the FP64 solve; an episode takes 1.5 times its own")       \
+  X(INTEGER, patience, 300, 0, 1e9, AT_SOLVE, NULL, "episodes without a better mean return after which training ends; 0: never")           \
+  X(INTEGER, interval, 0, 0, 4096, AT_SOLVE, NULL,                                                                                         \
+    "iterations between two decisions; 0: the longest that delays under 10 % of the rises in precision")                                   \
+  X(INTEGER, hidden, 64, 1, 256, AT_SOLVE, NULL, "units a layer")                                                                          \
+  X(REAL, learning_rate, 0, 0, 1, AT_SOLVE, NULL, "of Adam; 0: 1e-4 with the reward paper, else 3e-4")                                     \
+  X(REAL, gamma, -1, -1, 1, AT_SOLVE, NULL, "discount; -1: 0.99 with the reward paper, 1 with progress")                                   \
+  X(REAL, gae_lambda, -1, -1, 1, AT_SOLVE, NULL, "of the generalised advantage estimate; -1: 0.95 with the reward paper, else 0.9")        \
+  X(INTEGER, update, 1024, 8, 1e6, AT_SOLVE, NULL, "transitions, iterations of CG, an update")                                             \
+  X(INTEGER, epochs, 10, 1, 1000, AT_SOLVE, NULL, "passes over them")                                                                      \
+  X(INTEGER, minibatch, 128, 1, 1e6, AT_SOLVE, NULL, "transitions a step of Adam")                                                         \
+  X(INTEGER, tiles, 32, 1, 1024, AT_SOLVE, NULL, "most tiles of an iteration that are learned from")                                       \
+  X(REAL, clip, 0.2, 1e-6, 10, AT_SOLVE, NULL, "of the ratio of probabilities")                                                            \
+  X(REAL, value_weight, 0.25, 0, 100, AT_SOLVE, NULL, "of the value's loss")                                                               \
+  X(REAL, entropy_weight, -1, -1, 100, AT_SOLVE, NULL, "of the entropy; -1: 0.02 with the reward paper, else 0.002")                       \
+  X(REAL, gradient_clip, 0.5, 1e-6, 1e9, AT_SOLVE, NULL, "largest norm of a gradient")
+
+HT_OPTION_STRUCT(ht_train_options, HT_TRAIN_OPTIONS);
+
+void ht_train_options_set_defaults(ht_train_options *options);
+ht_status ht_train_options_set(ht_context *ctx, ht_train_options *options, const char *name, const char *value);
+/* What auto and the numbers that stand for it mean, put in their place: the paper's values with its reward. */
+void ht_train_options_settle(ht_train_options *options);
+/* The value as text. */
+void ht_train_options_print(const ht_train_options *options, int index, char text[HT_OPTION_TEXT_SIZE]);
+
+#endif

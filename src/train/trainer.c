@@ -1,0 +1,346 @@
+/* Training from the first episode to the policy that is kept. SPDX-License-Identifier: BSD-3-Clause */
+#include "train/trainer.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/convert.h"
+#include "base/random.h"
+#include "halftone/version.h"
+#include "policy/learned_file.h"
+#include "train/initialise.h"
+
+/* ---- life ---- */
+
+ht_status ht_trainer_create(ht_context *ctx, ht_trainer **trainer) {
+  ht_trainer *t;
+  *trainer = NULL;
+  HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *t, &t));
+  t->ctx = ctx;
+  ht_train_options_set_defaults(&t->options);
+  t->at.best_mean = -INFINITY;
+  t->at.best_traffic = INFINITY;
+  *trainer = t;
+  return HT_OK;
+}
+
+static void forget(ht_trainer *t) {
+  ht_context *ctx = t->ctx;
+  for (int k = 0; k < t->matrices; k++) ht_environment_destroy(t->environment[k]);
+  memset(t->environment, 0, sizeof t->environment);
+  ht_ppo_destroy(t->ppo);
+  ht_rollout_destroy(t->rollout);
+  ht_packed_release(&t->deployed_packed);
+  float **weights[] = {&t->network.weights, &t->deployed.weights, &t->best};
+  for (size_t k = 0; k < sizeof weights / sizeof *weights; k++) {
+    ht_release(ctx, *weights[k]);
+    *weights[k] = NULL;
+  }
+  t->ppo = NULL;
+  t->rollout = NULL;
+  t->prepared = 0;
+}
+
+void ht_trainer_destroy(ht_trainer *t) {
+  if (!t) return;
+  forget(t);
+  void *memory[] = {t->returns, t->iterations, t->bytes};
+  for (size_t k = 0; k < sizeof memory / sizeof *memory; k++) ht_release(t->ctx, memory[k]);
+  ht_release(t->ctx, t);
+}
+
+ht_status ht_trainer_set_option(ht_trainer *t, const char *name, const char *value) {
+  HT_CHECK(t->ctx, !t->prepared, HT_BAD_ARGUMENT,
+           "the options of a training that has begun cannot be changed: set '%s' before the first run", name);
+  HT_TRY(t->ctx, ht_train_options_set(t->ctx, &t->options, name, value));
+  return HT_OK;
+}
+
+ht_status ht_trainer_get_option(const ht_trainer *t, const char *name, char *text, size_t size) {
+  char whole[HT_OPTION_TEXT_SIZE];
+  int i = 0;
+  while (i < ht_train_option_count() && strcmp(ht_train_option_at(i)->name, name)) i++;
+  HT_CHECK(t->ctx, i < ht_train_option_count(), HT_BAD_OPTION, "there is no option '%s' of training", name);
+  ht_train_options_print(&t->options, i, whole);
+  HT_CHECK(t->ctx, strlen(whole) < size, HT_BAD_ARGUMENT, "the value of %s takes %zu bytes, and the buffer has %zu", name,
+           strlen(whole) + 1, size);
+  strcpy(text, whole);
+  return HT_OK;
+}
+
+ht_status ht_trainer_add_matrix(ht_trainer *t, const ht_matrix *matrix, const char *name) {
+  HT_CHECK(t->ctx, !t->prepared, HT_BAD_ARGUMENT, "matrices cannot be added to a training that has begun");
+  HT_CHECK(t->ctx, t->matrices < HT_MOST_MATRICES, HT_BAD_ARGUMENT, "a training takes at most %d matrices", HT_MOST_MATRICES);
+  size_t length = strlen(t->trained_on);
+  snprintf(t->trained_on + length, sizeof t->trained_on - length, "%s%s", length ? ", " : "", name);
+  t->matrix[t->matrices++] = matrix;
+  return HT_OK;
+}
+
+void ht_trainer_set_progress(ht_trainer *t, ht_train_progress_fn fn, void *user) {
+  t->progress = fn;
+  t->progress_user = user;
+}
+
+/* ---- preparation ---- */
+
+static ht_status prepare(ht_trainer *t) {
+  ht_context *ctx = t->ctx;
+  const ht_train_options *o = &t->options;
+  const ht_network shape = {ht_learned_inputs(HT_LEARNED_TILES), (int)o->hidden, HT_LEVELS, NULL};
+  int64_t size = ht_network_size(shape.inputs, shape.hidden, shape.actions);
+  for (int k = 0; k < t->matrices; k++) HT_TRY(ctx, ht_environment_create(ctx, t->matrix[k], o, &t->environment[k]));
+  t->network = t->deployed = shape;
+  HT_TRY(ctx, ht_allocate(ctx, size, sizeof(float), &t->network.weights));
+  HT_TRY(ctx, ht_allocate(ctx, size, sizeof(float), &t->deployed.weights));
+  HT_TRY(ctx, ht_allocate(ctx, size, sizeof(float), &t->best));
+  HT_TRY(ctx, ht_network_initialise(ctx, (uint64_t)o->seed, &t->network));
+  memcpy(t->best, t->network.weights, (size_t)size * sizeof(float));
+  HT_TRY(ctx, ht_packed_create(ctx, &t->network, &t->deployed_packed));
+  HT_TRY(ctx, ht_rollout_create(ctx, o, t->matrices, t->environment, &t->deployed_packed, &t->rollout));
+  const ht_ppo_settings settings = {.clip = o->clip,
+                                    .value_weight = o->value_weight,
+                                    .entropy_weight = o->entropy_weight,
+                                    .learning_rate = o->learning_rate,
+                                    .gradient_clip = o->gradient_clip,
+                                    .epochs = o->epochs,
+                                    .minibatch = o->minibatch};
+  HT_TRY(ctx, ht_ppo_create(ctx, &settings, &t->network, t->rollout->batch.transitions, t->rollout->batch.most_rows, &t->ppo));
+  return HT_OK;
+}
+
+ht_status ht_trainer_prepare(ht_trainer *t) {
+  if (t->prepared) return HT_OK;
+  HT_CHECK(t->ctx, t->matrices > 0, HT_BAD_ARGUMENT, "training needs a matrix: call ht_trainer_add_matrix first");
+  double start = ht_seconds();
+  ht_train_options_settle(&t->options);
+  ht_status status = prepare(t);
+  if (status != HT_OK) {
+    forget(t);
+    return ht_trace(t->ctx, status, __func__, __FILE__, __LINE__);
+  }
+  t->time_judge_s += ht_seconds() - start;
+  t->prepared = 1;
+  return HT_OK;
+}
+
+ht_status ht_trainer_make_room(ht_trainer *t, int64_t episodes) {
+  if (episodes <= t->room) return HT_OK;
+  int64_t room = 2 * episodes, *iterations;
+  double *returns;
+  HT_TRY(t->ctx, ht_allocate(t->ctx, room, sizeof *returns, &returns));
+  ht_status status = ht_allocate(t->ctx, room, sizeof *iterations, &iterations);
+  if (status != HT_OK) {
+    ht_release(t->ctx, returns);
+    return ht_trace(t->ctx, status, __func__, __FILE__, __LINE__);
+  }
+  if (t->room) {
+    memcpy(returns, t->returns, (size_t)t->at.episodes * sizeof *returns);
+    memcpy(iterations, t->iterations, (size_t)t->at.episodes * sizeof *iterations);
+  }
+  ht_release(t->ctx, t->returns);
+  ht_release(t->ctx, t->iterations);
+  t->returns = returns;
+  t->iterations = iterations;
+  t->room = room;
+  return HT_OK;
+}
+
+/* ---- judgement ---- */
+
+/* As the solver deploys them: weights of 16 bits. */
+static void deploy(ht_trainer *t, const float *weights) {
+  for (int64_t k = 0; k < t->ppo->weights; k++) t->deployed.weights[k] = (float)ht_load_f16(ht_store_f16(weights[k]));
+  ht_packed_load(&t->deployed_packed, &t->deployed);
+}
+
+/* On all matrices; returns the mean of the traffic. */
+static double judge_all(ht_trainer *t, int64_t interval, ht_judgement *judgement) {
+  double sum = 0;
+  for (int k = 0; k < t->matrices; k++) {
+    ht_judge(t->rollout, &t->deployed_packed, k, interval, &judgement[k]);
+    sum += judgement[k].time;
+  }
+  return sum / t->matrices;
+}
+
+/* Keep the weights if they deploy better than those kept; not more often than is cheap beside the episodes. */
+static void judge_weights(ht_trainer *t) {
+  static const double EPISODES_BETWEEN = 8;
+  ht_judgement judgement[HT_MOST_MATRICES];
+  double one = 0;
+  for (int k = 0; k < t->matrices; k++) one += (double)t->environment[k]->iterations_64;
+  if (isfinite(t->at.best_traffic) && (double)(t->at.transitions - t->at.judged_at) < EPISODES_BETWEEN * one) return;
+  double start = ht_seconds();
+  deploy(t, t->network.weights);
+  double traffic = judge_all(t, 1, judgement);
+  t->at.judged_at = t->at.transitions;
+  if (traffic < t->at.best_traffic && !ht_stop_requested(t->ctx)) {
+    t->at.best_traffic = traffic;
+    memcpy(t->best, t->network.weights, (size_t)t->ppo->weights * sizeof(float));
+  }
+  t->time_judge_s += ht_seconds() - start;
+}
+
+/* The interval, and the report's part about the solves with it. Where it costs a solve its end, it is halved. */
+static void judge_best(ht_trainer *t, ht_train_report *report) {
+  ht_judgement j[HT_MOST_MATRICES];
+  int64_t missed = 0;
+  deploy(t, t->best);
+  judge_all(t, 1, j);
+  for (int k = 0; k < t->matrices; k++) missed += !j[k].reached;
+  t->interval = t->options.interval ? t->options.interval : ht_longest_interval(t->matrices, j, &report->delayed);
+  for (;; t->interval /= 2) {
+    report->traffic = judge_all(t, t->interval, j);
+    report->missed = 0;
+    for (int k = 0; k < t->matrices; k++) report->missed += !j[k].reached;
+    if (t->options.interval || report->missed <= missed || t->interval == 1) break;
+  }
+  report->interval = t->interval;
+  report->iterations = report->iterations_f64 = 0;
+  report->share_f64 = report->share_f32 = report->share_16 = report->residual_true = report->residual_true_f64 = 0;
+  for (int k = 0; k < t->matrices; k++) {
+    report->iterations += j[k].iterations;
+    report->iterations_f64 += j[k].iterations_64;
+    report->share_f64 += j[k].share[HT_LEVEL_64] / t->matrices;
+    report->share_f32 += j[k].share[HT_LEVEL_32] / t->matrices;
+    report->share_16 += j[k].share[HT_LEVEL_16] / t->matrices;
+    report->residual_true = fmax(report->residual_true, j[k].true_residual);
+    report->residual_true_f64 = fmax(report->residual_true_f64, j[k].true_64);
+  }
+}
+
+/* ---- learning ---- */
+
+static double mean_return(const ht_trainer *t, int64_t first, int64_t last) {
+  double sum = 0;
+  for (int64_t k = first; k < last; k++) sum += t->returns[k];
+  return last > first ? sum / (double)(last - first) : NAN;
+}
+
+static double mean_iterations(const ht_trainer *t, int64_t first) {
+  double sum = 0;
+  for (int64_t k = first; k < t->at.episodes; k++) sum += (double)t->iterations[k];
+  return t->at.episodes > first ? sum / (double)(t->at.episodes - first) : NAN;
+}
+
+static int64_t window_start(const ht_trainer *t) { return t->at.episodes > HT_RETURN_WINDOW ? t->at.episodes - HT_RETURN_WINDOW : 0; }
+
+/* Whether the mean return still rises; by less than a thousandth does not count. */
+static int has_settled(ht_trainer *t) {
+  double mean = mean_return(t, window_start(t), t->at.episodes);
+  if (t->at.episodes < HT_RETURN_WINDOW) return 0;
+  if (!(mean <= t->at.best_mean + 1e-3 * fabs(t->at.best_mean))) {
+    t->at.best_mean = mean;
+    t->at.improved_at = t->at.episodes;
+  }
+  return t->options.patience && t->at.episodes - t->at.improved_at >= t->options.patience;
+}
+
+static ht_status learn_once(ht_trainer *t) {
+  ht_ppo_loss loss;
+  double start = ht_seconds();
+  HT_TRY(t->ctx, ht_trainer_make_room(t, t->at.episodes + t->rollout->batch.transitions));
+  ht_rollout_collect(t->rollout, &t->ppo->packed);
+  for (int64_t k = 0; k < t->rollout->finished_count; k++, t->at.episodes++) {
+    t->returns[t->at.episodes] = t->rollout->finished[k].total;
+    t->iterations[t->at.episodes] = t->rollout->finished[k].iterations;
+  }
+  double middle = ht_seconds();
+  ht_ppo_update(t->ppo, &t->rollout->batch, ht_random_bits((uint64_t)t->options.seed ^ 0x5f0e, (uint64_t)t->at.updates), &loss);
+  t->time_rollout_s += middle - start;
+  t->time_update_s += ht_seconds() - middle;
+  t->at.updates++;
+  t->at.transitions += t->rollout->batch.transitions;
+  t->at.entropy = loss.entropy;
+  judge_weights(t);
+  return HT_OK;
+}
+
+static int tell(const ht_trainer *t, double started) {
+  if (!t->progress) return 0;
+  int64_t first = window_start(t);
+  const ht_train_progress now = {.episodes = t->at.episodes,
+                                 .episodes_asked = t->options.episodes,
+                                 .updates = t->at.updates,
+                                 .transitions = t->at.transitions,
+                                 .mean_return = mean_return(t, first, t->at.episodes),
+                                 .best_return = t->at.best_mean > -INFINITY ? t->at.best_mean : NAN,
+                                 .mean_iterations = mean_iterations(t, first),
+                                 .traffic = isfinite(t->at.best_traffic) ? t->at.best_traffic : NAN,
+                                 .elapsed_s = ht_seconds() - started};
+  return t->progress(t->progress_user, &now);
+}
+
+static void describe(const ht_trainer *t, ht_train_report *r, const char *outcome, double started) {
+  int64_t first = t->at.episodes < HT_RETURN_WINDOW ? t->at.episodes : HT_RETURN_WINDOW;
+  snprintf(r->outcome, sizeof r->outcome, "%s", outcome);
+  r->matrices = t->matrices;
+  r->tiles = 0;
+  for (int k = 0; k < t->matrices; k++) r->tiles += t->environment[k]->blocks;
+  r->episodes = t->at.episodes;
+  r->transitions = t->at.transitions;
+  r->updates = t->at.updates;
+  r->return_first = mean_return(t, 0, first);
+  r->return_last = mean_return(t, window_start(t), t->at.episodes);
+  r->return_best = t->at.best_mean > -INFINITY ? t->at.best_mean : NAN;
+  r->entropy = t->at.updates ? t->at.entropy : NAN;
+  r->time_s = ht_seconds() - started;
+  r->time_rollout_s = t->time_rollout_s;
+  r->time_update_s = t->time_update_s;
+  r->time_judge_s = t->time_judge_s;
+}
+
+ht_status ht_trainer_run(ht_trainer *t, ht_train_report *report) {
+  double started = ht_seconds();
+  const char *outcome = "finished";
+  ht_train_report_clear(report);
+  HT_TRY(t->ctx, ht_trainer_prepare(t));
+  while (t->at.episodes < t->options.episodes) {
+    if (ht_stop_requested(t->ctx)) {
+      outcome = "interrupted";
+      break;
+    }
+    HT_TRY(t->ctx, learn_once(t));
+    int settled = has_settled(t);
+    if (tell(t, started)) {
+      outcome = "interrupted";
+      break;
+    }
+    if (settled && t->at.episodes < t->options.episodes) {
+      outcome = "settled";
+      break;
+    }
+  }
+  ht_context_clear_stop(t->ctx); /* what an interrupted training leaves is still judged */
+  double start = ht_seconds();
+  judge_best(t, report);
+  t->time_judge_s += ht_seconds() - start;
+  describe(t, report, outcome, started);
+  return HT_OK;
+}
+
+int64_t ht_trainer_history(const ht_trainer *t, const double **returns, const int64_t **iterations) {
+  *returns = t->returns;
+  *iterations = t->iterations;
+  return t->at.episodes;
+}
+
+ht_status ht_trainer_policy(ht_trainer *t, const void **bytes, int64_t *size) {
+  static const char *const rewards[] = {"paper", "progress"};
+  HT_CHECK(t->ctx, t->prepared && t->interval, HT_BAD_ARGUMENT, "there is no policy before a training has run");
+  ht_learned learned = {.kind = HT_LEARNED_TILES,
+                        .network = t->network,
+                        .interval = (int)t->interval,
+                        .state = "paper",
+                        .seed = (uint64_t)t->options.seed,
+                        .episodes = t->at.episodes};
+  learned.network.weights = t->best;
+  snprintf(learned.reward, sizeof learned.reward, "%s", rewards[t->options.reward]);
+  snprintf(learned.trained_on, sizeof learned.trained_on, "%s", t->trained_on);
+  snprintf(learned.version, sizeof learned.version, "%s", ht_version());
+  ht_release(t->ctx, t->bytes);
+  t->bytes = NULL;
+  HT_TRY(t->ctx, ht_learned_serialize(t->ctx, &learned, &t->bytes, size));
+  *bytes = t->bytes;
+  return HT_OK;
+}

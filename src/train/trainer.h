@@ -1,0 +1,48 @@
+/* Inside of ht_trainer. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_TRAIN_TRAINER_H
+#define HT_TRAIN_TRAINER_H
+#include "halftone/train.h"
+#include "policy/learned.h"
+#include "train/rollout.h"
+
+enum { HT_MOST_MATRICES = 64, HT_RETURN_WINDOW = 50 };
+
+/* What a training has come to, besides weights and solves on the way. */
+typedef struct ht_train_counters {
+  int64_t episodes, updates, transitions;
+  int64_t judged_at;   /* transitions then */
+  int64_t improved_at; /* episodes when best_mean rose */
+  double best_mean;    /* of the returns over a window */
+  double best_traffic; /* of the weights kept; infinite before the first judgement */
+  double entropy;
+} ht_train_counters;
+
+struct ht_trainer {
+  ht_context *ctx;
+  ht_train_options options;
+  int matrices;
+  const ht_matrix *matrix[HT_MOST_MATRICES];
+  ht_environment *environment[HT_MOST_MATRICES];
+  char trained_on[512];
+  ht_train_progress_fn progress;
+  void *progress_user;
+  /* from the first run, or resume, on */
+  int prepared;
+  ht_network network, deployed; /* deployed: the best weights, then as 16 bits */
+  float *best;                  /* weights */
+  ht_packed deployed_packed;
+  ht_ppo *ppo;
+  ht_rollout *rollout;
+  ht_train_counters at;
+  double *returns; /* an episode each */
+  int64_t *iterations, room;
+  int64_t interval;
+  double time_rollout_s, time_update_s, time_judge_s;
+  void *bytes; /* what was last handed out */
+};
+
+/* trainer.c: everything but the weights' values. */
+ht_status ht_trainer_prepare(ht_trainer *trainer);
+ht_status ht_trainer_make_room(ht_trainer *trainer, int64_t episodes);
+
+#endif

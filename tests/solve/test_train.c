@@ -1,0 +1,262 @@
+/* Training on a small matrix: that it learns, that its bits depend on nothing but options and matrix, that it can go on later, and how it
+ * refuses. SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "halftone/halftone.h"
+#include "policy/learned_file.h"
+#include "support/failing.h"
+#include "support/generated.h"
+
+typedef struct fixture {
+  ht_context *ctx;
+  ht_matrix *matrix;
+} fixture;
+
+static int set_up(void **state) {
+  static fixture f;
+  assert_int_equal(ht_context_create(&f.ctx), HT_OK);
+  assert_int_equal(generate_line(f.ctx, "stencil2d size=14 coefficients=lognormal", &f.matrix), HT_OK);
+  *state = &f;
+  return 0;
+}
+
+static int tear_down(void **state) {
+  fixture *f = *state;
+  ht_matrix_destroy(f->matrix);
+  ht_context_destroy(f->ctx);
+  return 0;
+}
+
+static ht_trainer *make(fixture *f, const char *reward, const char *episodes) {
+  ht_trainer *t;
+  assert_int_equal(ht_trainer_create(f->ctx, &t), HT_OK);
+  assert_int_equal(ht_trainer_set_option(t, "reward", reward), HT_OK);
+  assert_int_equal(ht_trainer_set_option(t, "episodes", episodes), HT_OK);
+  assert_int_equal(ht_trainer_set_option(t, "patience", "0"), HT_OK);
+  assert_int_equal(ht_trainer_add_matrix(t, f->matrix, "small"), HT_OK);
+  return t;
+}
+
+/* A copy, for free. */
+static void *bytes_of(ht_trainer *t, ht_status (*get)(ht_trainer *, const void **, int64_t *), int64_t *size) {
+  const void *bytes;
+  assert_int_equal(get(t, &bytes, size), HT_OK);
+  void *copy = malloc((size_t)*size);
+  assert_non_null(copy);
+  memcpy(copy, bytes, (size_t)*size);
+  return copy;
+}
+
+static void the_return_rises(void **state) {
+  fixture *f = *state;
+  ht_train_report r;
+  ht_trainer *t = make(f, "progress", "300");
+  assert_int_equal(ht_trainer_set_option(t, "replace", "no"), HT_OK); /* low precision then misses the tolerance: much to learn */
+  assert_int_equal(ht_trainer_run(t, &r), HT_OK);
+  assert_string_equal(r.outcome, "finished");
+  assert_true(r.return_last > r.return_first + 0.2);
+  assert_true(r.traffic <= 1.05 && r.missed == 0);
+  assert_true(r.episodes >= 300 && r.updates > 0 && r.interval >= 1);
+  assert_true(fabs(r.share_f64 + r.share_f32 + r.share_16 - 1) < 1e-12);
+  const double *returns;
+  const int64_t *iterations;
+  assert_int_equal(ht_trainer_history(t, &returns, &iterations), r.episodes);
+  for (int64_t k = 0; k < r.episodes; k++) assert_true(isfinite(returns[k]) && iterations[k] > 0);
+  ht_trainer_destroy(t);
+}
+
+static void the_policy_can_be_read_back(void **state) {
+  fixture *f = *state;
+  ht_train_report r;
+  ht_learned *learned;
+  int64_t size;
+  ht_trainer *t = make(f, "paper", "20");
+  const void *none;
+  assert_int_equal(ht_trainer_policy(t, &none, &size), HT_BAD_ARGUMENT);
+  assert_int_equal(ht_trainer_run(t, &r), HT_OK);
+  void *bytes = bytes_of(t, ht_trainer_policy, &size);
+  assert_int_equal(ht_learned_parse(f->ctx, bytes, size, "small", &learned), HT_OK);
+  assert_int_equal(learned->kind, HT_LEARNED_TILES);
+  assert_int_equal(learned->interval, r.interval);
+  assert_int_equal(learned->episodes, r.episodes);
+  assert_string_equal(learned->reward, "paper");
+  assert_string_equal(learned->trained_on, "small");
+  ht_learned_release(f->ctx, learned);
+  free(bytes);
+  ht_trainer_destroy(t);
+}
+
+static void bits_do_not_depend_on_threads(void **state) {
+  fixture *f = *state;
+  static const char *const rewards[] = {"paper", "progress"};
+  for (int k = 0; k < 2; k++) {
+    void *first = NULL;
+    int64_t first_size = 0, size;
+    for (int threads = 1; threads <= 3; threads++) {
+      ht_train_report r;
+      ht_trainer *t = make(f, rewards[k], "40");
+      assert_int_equal(ht_context_set_threads(f->ctx, threads), HT_OK);
+      assert_int_equal(ht_trainer_run(t, &r), HT_OK);
+      void *bytes = bytes_of(t, ht_trainer_state, &size);
+      if (!first) {
+        first = bytes;
+        first_size = size;
+      } else {
+        assert_int_equal(size, first_size);
+        assert_memory_equal(bytes, first, (size_t)size);
+        free(bytes);
+      }
+      ht_trainer_destroy(t);
+    }
+    free(first);
+  }
+}
+
+static void a_training_goes_on_as_if_it_had_not_stopped(void **state) {
+  fixture *f = *state;
+  ht_train_report r;
+  int64_t size, size_whole, size_late;
+  ht_trainer *whole = make(f, "progress", "80"), *early = make(f, "progress", "30"), *late = make(f, "progress", "80");
+  assert_int_equal(ht_trainer_run(whole, &r), HT_OK);
+  assert_int_equal(ht_trainer_run(early, &r), HT_OK);
+  void *bytes = bytes_of(early, ht_trainer_state, &size);
+  assert_int_equal(ht_trainer_resume(late, bytes, size), HT_OK);
+  assert_int_equal(ht_trainer_run(late, &r), HT_OK);
+  void *of_whole = bytes_of(whole, ht_trainer_state, &size_whole), *of_late = bytes_of(late, ht_trainer_state, &size_late);
+  assert_int_equal(size_whole, size_late);
+  assert_memory_equal(of_whole, of_late, (size_t)size_whole);
+  void *memory[] = {bytes, of_whole, of_late};
+  for (int k = 0; k < 3; k++) free(memory[k]);
+  ht_trainer_destroy(whole);
+  ht_trainer_destroy(early);
+  ht_trainer_destroy(late);
+}
+
+static void foreign_and_damaged_states_are_refused(void **state) {
+  fixture *f = *state;
+  ht_train_report r;
+  int64_t size;
+  ht_trainer *t = make(f, "progress", "10"), *other = make(f, "paper", "10"), *same = make(f, "progress", "10");
+  assert_int_equal(ht_trainer_run(t, &r), HT_OK);
+  char *bytes = bytes_of(t, ht_trainer_state, &size);
+  assert_int_equal(ht_trainer_resume(other, bytes, size), HT_BAD_FORMAT);
+  assert_int_equal(ht_trainer_resume(same, bytes, size - 1), HT_BAD_FORMAT);
+  assert_int_equal(ht_trainer_resume(same, bytes, 3), HT_BAD_FORMAT);
+  bytes[size / 2] ^= 1;
+  assert_int_equal(ht_trainer_resume(same, bytes, size), HT_BAD_FORMAT);
+  bytes[size / 2] ^= 1;
+  assert_int_equal(ht_trainer_resume(same, bytes, size), HT_OK);
+  assert_int_equal(ht_trainer_resume(same, bytes, size), HT_BAD_ARGUMENT);
+  free(bytes);
+  ht_trainer_destroy(t);
+  ht_trainer_destroy(other);
+  ht_trainer_destroy(same);
+}
+
+static void bad_options_are_refused(void **state) {
+  fixture *f = *state;
+  ht_train_report r;
+  char text[8];
+  ht_trainer *t;
+  assert_int_equal(ht_trainer_create(f->ctx, &t), HT_OK);
+  assert_int_equal(ht_trainer_set_option(t, "episode", "5"), HT_BAD_OPTION);
+  assert_non_null(strstr(ht_context_error(f->ctx), "episodes"));
+  assert_int_equal(ht_trainer_set_option(t, "episodes", "0"), HT_BAD_OPTION);
+  assert_int_equal(ht_trainer_set_option(t, "reward", "money"), HT_BAD_OPTION);
+  assert_int_equal(ht_trainer_get_option(t, "reward", text, sizeof text), HT_BAD_ARGUMENT); /* progress takes 9 */
+  assert_int_equal(ht_trainer_get_option(t, "hidden", text, sizeof text), HT_OK);
+  assert_string_equal(text, "64");
+  assert_int_equal(ht_trainer_run(t, &r), HT_BAD_ARGUMENT);
+  ht_trainer_destroy(t);
+}
+
+static void a_matrix_that_cannot_be_solved_is_refused(void **state) {
+  fixture *f = *state;
+  const int64_t row_start[] = {0, 1, 2};
+  const int32_t columns[] = {0, 1};
+  const double values[] = {1, -1};
+  ht_matrix *indefinite;
+  ht_train_report r;
+  ht_trainer *t;
+  assert_int_equal(ht_matrix_create_csr(f->ctx, 2, row_start, columns, values, HT_COPY, &indefinite), HT_OK);
+  assert_int_equal(ht_trainer_create(f->ctx, &t), HT_OK);
+  assert_int_equal(ht_trainer_add_matrix(t, indefinite, "indefinite"), HT_OK);
+  assert_int_equal(ht_trainer_run(t, &r), HT_BAD_MATRIX);
+  assert_int_equal(ht_trainer_run(t, &r), HT_BAD_MATRIX); /* and it can be tried again */
+  ht_trainer_destroy(t);
+  ht_matrix_destroy(indefinite);
+  t = make(f, "paper", "10");
+  assert_int_equal(ht_trainer_set_option(t, "max-iterations", "3"), HT_OK);
+  assert_int_equal(ht_trainer_run(t, &r), HT_BAD_MATRIX);
+  ht_trainer_destroy(t);
+}
+
+static int stop_at_once(void *user, const ht_train_progress *now) {
+  *(int64_t *)user = now->updates;
+  return 1;
+}
+
+static void an_interrupt_keeps_what_there_is(void **state) {
+  fixture *f = *state;
+  ht_train_report r;
+  int64_t updates = 0, size;
+  const void *bytes;
+  ht_trainer *t = make(f, "progress", "100000");
+  ht_context_request_stop(f->ctx);
+  assert_int_equal(ht_trainer_run(t, &r), HT_INTERRUPTED);
+  ht_context_clear_stop(f->ctx);
+  ht_trainer_set_progress(t, stop_at_once, &updates);
+  assert_int_equal(ht_trainer_run(t, &r), HT_OK);
+  assert_string_equal(r.outcome, "interrupted");
+  assert_int_equal(updates, 1);
+  assert_int_equal(ht_trainer_policy(t, &bytes, &size), HT_OK);
+  ht_trainer_destroy(t);
+}
+
+/* Nothing leaks when the n-th allocation fails, and the trainer can be destroyed. */
+static void failed_allocations_are_reported(void **state) {
+  (void)state;
+  failing_allocator memory;
+  fixture f;
+  assert_int_equal(failing_context(&memory, &f.ctx), HT_OK);
+  assert_int_equal(generate_line(f.ctx, "stencil2d size=4 coefficients=lognormal", &f.matrix), HT_OK);
+  long before = memory.alive;
+  ht_status status = HT_NO_MEMORY;
+  for (long n = 0; status == HT_NO_MEMORY; n++) {
+    ht_train_report r;
+    const void *bytes;
+    int64_t size;
+    ht_trainer *t = make(&f, "progress", "1");
+    memory.fail_at = memory.requests + n;
+    status = ht_trainer_run(t, &r);
+    if (status == HT_OK) status = ht_trainer_policy(t, &bytes, &size);
+    memory.fail_at = -1;
+    ht_trainer_destroy(t);
+    assert_int_equal(memory.alive, before);
+  }
+  assert_int_equal(status, HT_OK);
+  ht_matrix_destroy(f.matrix);
+  ht_context_destroy(f.ctx);
+  assert_int_equal(memory.alive, 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {TEST(the_return_rises),
+                                     TEST(the_policy_can_be_read_back),
+                                     TEST(bits_do_not_depend_on_threads),
+                                     TEST(a_training_goes_on_as_if_it_had_not_stopped),
+                                     TEST(foreign_and_damaged_states_are_refused),
+                                     TEST(bad_options_are_refused),
+                                     TEST(a_matrix_that_cannot_be_solved_is_refused),
+                                     TEST(an_interrupt_keeps_what_there_is),
+                                     cmocka_unit_test(failed_allocations_are_reported)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
