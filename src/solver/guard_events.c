@@ -5,7 +5,7 @@
 #include "solver/guard.h"
 #include "solver/spectrum.h"
 
-enum { NULL_TEST_AFTER = 200, FUTILE_CLAIMS = 3, PATIENCE = 2000 };
+enum { NULL_TEST_AFTER = 200, FUTILE_CLAIMS = 3, PATIENCE = 2000, PATIENCE_LEARNED = 256 };
 static const double POLL_EVERY_S = 0.05; /* for the stop flag, the time limit and the progress callback */
 
 /* Each handler sets *done and *outcome when the solve is over. */
@@ -176,11 +176,12 @@ static ht_status check_level(ht_guard *g) {
 }
 
 /* 16 bits, or a learned policy, that make no progress are left, without a replacement or a claim to show it: a new low of the residual may
- * take as long as all before it, and a while more. A learned policy leaves the second half of the iterations that are allowed to FP64. */
+ * take as long as all before it, and a while more. The second half of the iterations that are allowed is FP64's. */
 static ht_status check_patience(ht_guard *g) {
   const ht_cg_state *s = &g->loop->state;
   int learned = g->policy.learned != NULL;
-  int idle = s->iteration - g->improved_at >= PATIENCE + g->improved_at, late = learned && s->iteration > s->iteration_end / 2;
+  int idle = s->iteration - g->improved_at >= (learned ? PATIENCE_LEARNED : PATIENCE) + g->improved_at,
+      late = s->iteration > s->iteration_end / 2;
   ht_level lowest = ht_guard_lowest_level(g);
   if (g->to_replace == HT_LEVEL_64 || lowest == HT_LEVEL_64 || (lowest == HT_LEVEL_32 && !learned) || !(idle || late)) return HT_OK;
   HT_TRY(g->ctx, leave_level(g));
