@@ -147,7 +147,7 @@ static void all_are_certified(void **state) {
 /* Values that 16 bits hold exactly leave nothing to replace, whoever chose them; where a low level leads nowhere, FP64 still comes in time.
  */
 static void low_levels_are_left_and_kept(void **state) {
-  static settings_list none = {{NULL, NULL}};
+  static settings_list none = {{NULL, NULL}}, patient = {{"max-iterations", "8000"}, {NULL, NULL}};
   ht_context *ctx;
   ht_matrix *exact, *hard;
   char policy[2 * PATH_SIZE];
@@ -163,7 +163,7 @@ static void low_levels_are_left_and_kept(void **state) {
     ht_report f64 = solve_with(ctx, exact, "fixed:f64", none, b, x), r = solve_with(ctx, exact, policies[k], none, b, x);
     assert_int_equal(r.replacements, 0);
     assert_int_equal(r.iterations, f64.iterations);
-    r = solve_with(ctx, hard, policies[k], none, b, x);
+    r = solve_with(ctx, hard, policies[k], patient, b, x);
     assert_int_equal(r.outcome, HT_CONVERGED);
   }
   forget(policy);
