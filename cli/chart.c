@@ -92,12 +92,14 @@ static void tick_label(FILE *file, const chart_axis *axis, double tick) {
 
 static void draw_x_axis(const cli_chart *c) {
   double step, bottom = c->top + c->height;
-  for (double t = first_tick(&c->x, &step); t <= c->x.high * (1 + 1e-9); t = next_tick(&c->x, t, step)) {
+  double t = first_tick(&c->x, &step);
+  while (t <= c->x.high * (1 + 1e-9)) {
     double x = chart_x(c, t);
     fprintf(c->file, "<line class='grid' x1='%.1f' y1='%.1f' x2='%.1f' y2='%.1f'/><text x='%.1f' y='%.1f' text-anchor='middle'>", x, c->top,
             x, bottom, x, bottom + 16);
     tick_label(c->file, &c->x, t);
     fputs("</text>\n", c->file);
+    t = next_tick(&c->x, t, step);
   }
   fprintf(c->file, "<text class='name' x='%.1f' y='%.1f' text-anchor='middle'>%s</text>\n", c->left + c->width / 2, bottom + 36,
           c->x.label);
@@ -105,12 +107,14 @@ static void draw_x_axis(const cli_chart *c) {
 
 static void draw_y_axis(const cli_chart *c) {
   double step, middle = c->top + c->height / 2;
-  for (double t = first_tick(&c->y, &step); t <= c->y.high * (1 + 1e-9); t = next_tick(&c->y, t, step)) {
+  double t = first_tick(&c->y, &step);
+  while (t <= c->y.high * (1 + 1e-9)) {
     double y = chart_y(c, t);
     fprintf(c->file, "<line class='grid' x1='%.1f' y1='%.1f' x2='%.1f' y2='%.1f'/><text x='%.1f' y='%.1f' text-anchor='end'>", c->left, y,
             c->left + c->width, y, c->left - 7, y + 4);
     tick_label(c->file, &c->y, t);
     fputs("</text>\n", c->file);
+    t = next_tick(&c->y, t, step);
   }
   fprintf(c->file, "<text class='name' x='15' y='%.1f' text-anchor='middle' transform='rotate(-90 15 %.1f)'>%s</text>\n", middle, middle,
           c->y.label);

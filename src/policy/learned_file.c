@@ -58,7 +58,7 @@ static void print_shape(const tensor *t, char *text, size_t size) {
 static int64_t find_bad_weight(const ht_network *net) {
   int64_t count = ht_network_size(net->inputs, net->hidden, net->actions);
   for (int64_t k = 0; k < count; k++)
-    if (!(fabs(net->weights[k]) <= ht_precision_largest(HT_F16))) return k;
+    if (!(fabs((double)net->weights[k]) <= ht_precision_largest(HT_F16))) return k;
   return -1;
 }
 

@@ -68,7 +68,7 @@ static int64_t picks(const ht_rollout *r, const ht_lane *lane) {
 static int sample(int actions, const float *log_probability, double u) {
   double sum = 0;
   for (int a = 0; a < actions - 1; a++) {
-    sum += exp(log_probability[a]);
+    sum += exp((double)log_probability[a]);
     if (u < sum) return a;
   }
   return actions - 1;

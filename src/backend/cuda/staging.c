@@ -58,7 +58,7 @@ ht_status ht_cuda_send(ht_cuda *cuda, int64_t bytes, const void *from, void *to)
     int64_t part = bytes - at < HT_STAGING_BYTES ? bytes - at : HT_STAGING_BYTES;
     void *staged;
     HT_TRY(cuda->ctx, ht_cuda_stage(cuda, part, &staged));
-    ht_cuda_copy_on_host(cuda, part, (const char *)from + at, staged);
+    if (staged) ht_cuda_copy_on_host(cuda, part, (const char *)from + at, staged); /* an error came before otherwise */
     HT_TRY(cuda->ctx, ht_cuda_copy_async(cuda, part, staged, (char *)to + at));
     HT_TRY(cuda->ctx, ht_cuda_staged(cuda));
   }
