@@ -671,7 +671,7 @@ class Others(Cli):
     def test_info_about_the_build(self):
         status, out, err = run("info")
         self.assertEqual((status, err), (0, ""))
-        for word in ("version", "compiler", "cpu", "cuda", "threads", "caches", "zlib", "jansson"):
+        for word in ("version", "compiler", "kernels", "cuda", "threads", "caches", "zlib", "jansson"):
             self.assertIn(word, out)
         about = json.loads(run("info", "--json")[1])
         self.assertIn("portable", about["kernels"])
