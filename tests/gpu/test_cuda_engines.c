@@ -28,22 +28,9 @@ static char tiles[] = "learned:/tmp/halftone-policy-XXXXXX", window[] = "learned
 static const char *const policies[] = {"fixed:f64", "fixed:f32", "fixed:bf16", "auto", "rule", "budget", "custom", tiles, window};
 enum { POLICIES = 9, F64 = 0, FIRST_DECIDING = 4, CUSTOM = 6 };
 
-/* A random network of the kind at the path in `policy`. */
-static int make_policy(ht_learned_kind kind, char *policy) {
-  char *path = policy + strlen("learned:");
-  ht_context *ctx;
-  int file = mkstemp(path);
-  if (file < 0 || close(file) || ht_context_create(&ctx) != HT_OK) return -1;
-  ht_learned *l = learned_random(ctx, kind, 16, 7, 3);
-  int wrong = !l || learned_write(ctx, l, path);
-  ht_learned_release(ctx, l);
-  ht_context_destroy(ctx);
-  return wrong;
-}
-
 static int make_policies(void **state) {
   (void)state;
-  return make_policy(HT_LEARNED_TILES, tiles) || make_policy(HT_LEARNED_WINDOW, window);
+  return learned_make(HT_LEARNED_TILES, 16, 7, 3, tiles) || learned_make(HT_LEARNED_WINDOW, 16, 7, 3, window);
 }
 
 static int remove_policies(void **state) {

@@ -2,7 +2,9 @@
 #ifndef HT_TEST_LEARNED_H
 #define HT_TEST_LEARNED_H
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "policy/learned_file.h"
 #include "support/random.h"
 
@@ -59,6 +61,19 @@ static inline int learned_write(ht_context *ctx, const ht_learned *l, const char
   int wrong = !file || fwrite(bytes, 1, (size_t)size, file) != (size_t)size;
   if (file) wrong |= fclose(file);
   ht_release(ctx, bytes);
+  return wrong;
+}
+
+/* A random network at the path of policy, "learned:" and a template of mkstemp, which becomes the path's name. */
+static inline int learned_make(ht_learned_kind kind, int hidden, int interval, uint64_t seed, char *policy) {
+  char *path = policy + strlen("learned:");
+  ht_context *ctx;
+  int file = mkstemp(path);
+  if (file < 0 || close(file) || ht_context_create(&ctx) != HT_OK) return -1;
+  ht_learned *l = learned_random(ctx, kind, hidden, interval, seed);
+  int wrong = !l || learned_write(ctx, l, path);
+  ht_learned_release(ctx, l);
+  ht_context_destroy(ctx);
   return wrong;
 }
 

@@ -20,6 +20,16 @@ __device__ inline step_lengths lengths_of(const double *sum) {
   return {alpha, predicted > 0 ? predicted * inverse : 0, predicted};
 }
 
+// Whether an iteration without fault is one that the host asked to stop at.
+__device__ inline int event_of_limits(const ht_cuda_cg_scalars &s) {
+  if (s.iteration >= s.iteration_end) return LIMIT;
+  if (s.norm_r <= s.replace_below) return DROPPED;
+  if (s.norm_r > s.grow_above) return GREW;
+  if (s.iteration >= s.decide_at && s.decide_rule == DECIDE_HOST) return DECIDE;
+  if (s.iteration >= s.pause_at) return PAUSE;
+  return CONTINUE;
+}
+
 // Step lengths from the sums, and what happened. rz of the next residual is predicted for beta, and recomputed in the next sweep.
 __device__ inline int step(ht_cuda_cg_scalars &s, const double *sum) {
   double rz = sum[RZ], rr = sum[RR], pap = sum[PAP];
@@ -34,12 +44,7 @@ __device__ inline int step(ht_cuda_cg_scalars &s, const double *sum) {
   s.alpha = alpha;
   s.beta = beta;
   if (!isfinite(alpha) || !isfinite(beta)) return NONFINITE;
-  if (s.iteration >= s.iteration_end) return LIMIT;
-  if (s.norm_r <= s.replace_below) return DROPPED;
-  if (s.norm_r > s.grow_above) return GREW;
-  if (s.iteration >= s.decide_at && s.decide_rule == DECIDE_HOST) return DECIDE;
-  if (s.iteration >= s.pause_at) return PAUSE;
-  return CONTINUE;
+  return event_of_limits(s);
 }
 
 __device__ inline void record(const ht_cuda_cg_vectors &v, const ht_cuda_cg_scalars &s) {

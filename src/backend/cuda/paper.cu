@@ -103,12 +103,7 @@ __device__ inline void turn(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vecto
 __device__ inline int event_of(const ht_cuda_cg_scalars &s) {
   if (!isfinite(s.norm_r) || !isfinite(s.rz) || !isfinite(s.beta)) return NONFINITE;
   if (s.norm_r <= s.goal) return REACHED;
-  if (s.iteration >= s.iteration_end) return LIMIT;
-  if (s.norm_r <= s.replace_below) return DROPPED;
-  if (s.norm_r > s.grow_above) return GREW;
-  if (s.iteration >= s.decide_at && s.decide_rule == DECIDE_HOST) return DECIDE;
-  if (s.iteration >= s.pause_at) return PAUSE;
-  return CONTINUE;
+  return event_of_limits(s);
 }
 
 // By one thread: records, and the scalars for the next launches. A record's step lengths are those that led to its iteration.
