@@ -37,13 +37,20 @@ static void about_memory(ht_context *ctx, char *text, size_t size) {
   snprintf(text, size, "%.1f GiB", page * pages / 1073741824.0);
 }
 
-static void about_caches(ht_context *ctx, char *text, size_t size) {
-  (void)ctx;
 #ifdef _SC_LEVEL1_DCACHE_SIZE
-  snprintf(text, size, "L1 data %ld KiB, L2 %ld KiB, L3 %ld KiB", sysconf(_SC_LEVEL1_DCACHE_SIZE) / 1024,
-           sysconf(_SC_LEVEL2_CACHE_SIZE) / 1024, sysconf(_SC_LEVEL3_CACHE_SIZE) / 1024);
+static long kib_of(int name) { return sysconf(name) / 1024; }
+#endif
+
+/* The last level is the backend's figure, the one that `auto` decides by: the C library's can be a whole host's. */
+static void about_caches(ht_context *ctx, char *text, size_t size) {
+  const ht_backend *cpu;
+  if (ht_backend_find(ctx, "cpu", &cpu) != HT_OK) return;
+  long long last = (long long)(cpu->cache_bytes() / 1024);
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+  snprintf(text, size, "L1 data %ld KiB, L2 %ld KiB, last level %lld KiB", kib_of(_SC_LEVEL1_DCACHE_SIZE), kib_of(_SC_LEVEL2_CACHE_SIZE),
+           last);
 #else
-  snprintf(text, size, "not known");
+  snprintf(text, size, "last level %lld KiB", last);
 #endif
 }
 
