@@ -53,6 +53,7 @@ static void begin(ht_guard *g, double norm) {
   g->improved_at = 0;
   g->check_every = g->loop->decides && !(g->policy.error_start > 0) && !g->policy.learned ? ENGINE_CHECK_EVERY : CHECK_EVERY;
   g->next_check = g->check_every;
+  g->settle_at = -1;
   g->next_pause = g->progress ? 0 : g->loop->decides ? ENGINE_FIRST_PAUSE : 1;
   g->segment_end = -1;
   g->gap = g->gap_borne = g->ritz_smallest = g->ritz_largest = NAN;

@@ -54,6 +54,8 @@ typedef struct ht_guard {
   double lowest;       /* ||r|| then */
   int64_t next_pause;  /* every iteration where there is a progress callback */
   int64_t next_check;  /* of level and progress, which cost more: every check_every */
+  int64_t
+      settle_at; /* iteration at whose end the levels raised before it have no step at the old ones left: the residual is made true; -1 */
   int64_t check_every;
   int64_t interval; /* iterations to the policy's next look: policy_interval, longer while nothing changes */
   int64_t next_look;

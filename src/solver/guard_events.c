@@ -143,13 +143,18 @@ void ht_guard_ritz_extremes(const ht_guard *g, double *smallest, double *largest
   ht_ritz_extremes(steps < s->capacity ? steps : s->capacity, s->alphas, s->betas, g->ritz, smallest, largest);
 }
 
-/* The residual is made exact, and the loop goes on, direction and all, at a higher level. */
-static ht_status leave_level(ht_guard *g) {
+static ht_status make_residual_true(ht_guard *g) {
   double norm, change;
-  ht_guard_give_up_level(g);
   HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
   ht_guard_replace(g, norm, change);
   return HT_OK;
+}
+
+/* The last step of the levels that were given up is made: what it left in the loop's residual would stay there. */
+static ht_status settle(ht_guard *g) {
+  if (g->settle_at < 0 || g->loop->state.iteration < g->settle_at) return HT_OK;
+  g->settle_at = -1;
+  return make_residual_true(g);
 }
 
 /* What the levels in use change the scaled matrix by, as far as that is for the guard to judge: a policy that mixes levels is not. */
@@ -163,14 +168,14 @@ static double level_error(const ht_guard *g) {
 }
 
 /* A level's error must stay small against the smallest eigenvalue, which the Ritz values approach from above. When it no longer
- * is, the residual is made exact and the loop goes on, direction and all, under the fallback. */
+ * is, the loop goes on, direction and all, under the fallback. */
 static ht_status check_level(ht_guard *g) {
   static const double SAFE = 4; /* the 2-norm of random errors is about twice their largest column norm */
   double smallest, largest, error = level_error(g);
   if (!(error > 0) || g->segment_end >= 0) return HT_OK;
   ht_guard_ritz_extremes(g, &smallest, &largest);
   if (!(smallest < SAFE * error * (g->known->preconditioned ? 1 : largest))) return HT_OK;
-  HT_TRY(g->ctx, leave_level(g));
+  ht_guard_give_up_level(g);
   g->policy.error_start = 0;
   return HT_OK;
 }
@@ -184,7 +189,8 @@ static ht_status check_patience(ht_guard *g) {
       late = s->iteration > s->iteration_end / 2;
   ht_level lowest = ht_guard_lowest_level(g);
   if (g->to_replace == HT_LEVEL_64 || lowest == HT_LEVEL_64 || (lowest == HT_LEVEL_32 && !learned) || !(idle || late)) return HT_OK;
-  HT_TRY(g->ctx, leave_level(g));
+  ht_guard_give_up_level(g);
+  HT_TRY(g->ctx, make_residual_true(g));
   ht_guard_restart(g); /* a direction that led nowhere is conjugate to nothing */
   g->improved_at = s->iteration;
   return HT_OK;
@@ -230,6 +236,7 @@ static void plan_pause(ht_guard *g, double elapsed) {
     next = fit < 1 ? 1 : fit > (double)g->check_every ? g->check_every : (int64_t)fit;
   }
   g->next_pause = iteration + next < g->next_check ? iteration + next : g->next_check;
+  if (g->settle_at >= 0 && g->settle_at < g->next_pause) g->next_pause = g->settle_at;
 }
 
 static ht_status poll(ht_guard *g, double elapsed, int *done, ht_outcome *outcome) {
@@ -254,6 +261,7 @@ static ht_status on_pause(ht_guard *g, ht_cg_event event, int *done, ht_outcome 
   double elapsed = ht_seconds() - g->started;
   (void)event;
   HT_TRY(g->ctx, poll(g, elapsed, done, outcome));
+  if (!*done) HT_TRY(g->ctx, settle(g));
   if (!*done && g->loop->state.iteration >= g->next_check) {
     g->next_check = g->loop->state.iteration + g->check_every;
     HT_TRY(g->ctx, check_level(g));

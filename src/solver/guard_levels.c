@@ -90,8 +90,15 @@ static void raise_floor(ht_guard *g) {
   g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(ht_guard_lowest_level(g)) : 0;
 }
 
+/* An engine may hold a product of the old levels for the step that comes next, so that the residual is made true after that step. */
+static void settle_later(ht_guard *g) {
+  g->settle_at = g->loop->state.iteration + 1;
+  if (g->next_pause > g->settle_at) g->next_pause = g->settle_at;
+}
+
 /* The level failed: over to the policy's fallback where it has one, else one level up. */
 void ht_guard_give_up_level(ht_guard *g) {
+  settle_later(g);
   if (!g->policy.fallback) {
     raise_floor(g);
     return;
@@ -189,6 +196,7 @@ double ht_guard_backward_error(const ht_guard *g) {
 
 void ht_guard_restart(ht_guard *g) {
   g->loop->state.fresh = 1;
+  g->settle_at = -1;
   if (g->segment_end < 0) g->segment_end = g->loop->state.iteration;
 }
 
