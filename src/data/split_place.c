@@ -11,13 +11,11 @@
 enum { RUN_COST = 67, GATHER_COST = 81 + 10, MOST_KEPT = 1024 /* entries of a pattern worth keeping */ };
 enum { FILTER = 8 /* places an entry */, PLAIN = INT32_MAX /* an entry whose offset is no run */ };
 
-int64_t ht_place_capacity(const ht_node_graph *graph) {
-  int64_t longest = 0, sum = 0;
-  for (int64_t i = 0; i < graph->nodes; i++) {
-    int64_t length = graph->start[i + 1] - graph->start[i];
-    if (length > longest) longest = length;
-    sum += length;
-  }
+int64_t ht_place_capacity(const ht_context *ctx, const ht_node_graph *graph) {
+  int64_t longest = 0, sum = graph->start[graph->nodes];
+#pragma omp parallel for schedule(static) num_threads(ctx->threads) reduction(max : longest) if (graph->nodes > 20000)
+  for (int64_t i = 0; i < graph->nodes; i++)
+    if (graph->start[i + 1] - graph->start[i] > longest) longest = graph->start[i + 1] - graph->start[i];
   return longest * HT_LANES < sum ? longest * HT_LANES : sum;
 }
 
@@ -290,6 +288,27 @@ void ht_place_slice(ht_place *s, const ht_place_frame *f, int64_t node) {
   if (kept) keep(&s->own, kept);
 }
 
+int ht_place_remember(const ht_place *s, const ht_place_frame *f, uint8_t *group) {
+  const ht_placement *p = &s->own;
+  if (s->now != p || !f->whole || p->runs + p->gathers > UINT8_MAX) return 0;
+  for (int64_t e = 0; e < p->begin[HT_LANES]; e++) group[e] = (uint8_t)p->group[e];
+  return 1;
+}
+
+void ht_place_recall(ht_place *s, const ht_place_frame *f, int64_t node, const ht_slice *slice, const uint8_t *group) {
+  ht_placement *p = &s->own;
+  collect(p, f, node);
+  s->node = node;
+  s->now = p;
+  p->runs = slice->runs;
+  p->gathers = slice->gathers;
+  p->entries = p->begin[HT_LANES];
+  for (int64_t e = 0; e < p->entries; e++) p->group[e] = group[e];
+  for (int l = 0; l < HT_LANES && p->runs > 0; l++)
+    for (int64_t e = p->begin[l]; e < p->begin[l + 1]; e++)
+      if (p->group[e] < p->runs) p->run_column[p->group[e]] = p->column[e] - l;
+}
+
 static void mark(uint64_t *seen, int64_t unknown) {
   int64_t b = unknown / HT_COLUMN_BLOCK;
   seen[b / 64] |= 1ull << (b % 64);
@@ -305,7 +324,7 @@ void ht_place_mark(const ht_place *place, int block, uint64_t *seen) {
   for (int64_t e = 0; p->gathers > 0 && e < p->begin[HT_LANES]; e++) {
     if (p->group[e] < p->runs) continue;
     mark(seen, (place->node + p->column[e]) * block);
-    mark(seen, (place->node + p->column[e]) * block + block - 1);
+    if (block > 1) mark(seen, (place->node + p->column[e]) * block + block - 1);
   }
 }
 

@@ -61,8 +61,11 @@ typedef struct ht_place_frame {
 } ht_place_frame;
 
 void ht_place_slice(ht_place *place, const ht_place_frame *frame, int64_t node);
+/* Keep the groups of a placement that took work, a byte an entry, for ht_place_recall to find it again; 0: it was not kept. */
+int ht_place_remember(const ht_place *place, const ht_place_frame *frame, uint8_t *group);
+void ht_place_recall(ht_place *place, const ht_place_frame *frame, int64_t node, const ht_slice *slice, const uint8_t *group);
 /* Largest number of entries that eight consecutive nodes have in any order. */
-int64_t ht_place_capacity(const ht_node_graph *graph);
+int64_t ht_place_capacity(const ht_context *ctx, const ht_node_graph *graph);
 
 /* Mark the column blocks that the slice reads in a bit map; then list the marks between two unknowns into out (NULL: only
  * count them), and clear them. */
