@@ -6,22 +6,24 @@
 #include "data/order_cache.h"
 
 enum {
-  HUB = 256,           /* neighbours that make a node a hub */
-  AHEAD = 16,          /* nodes whose rows are prefetched: they stand anywhere */
-  TOGETHER_FROM = 2048 /* nodes of a level that all threads work on */
+  HUB = 256,            /* neighbours that make a node a hub */
+  AHEAD = 16,           /* nodes whose rows are prefetched: they stand anywhere */
+  TOGETHER_FROM = 2048, /* nodes of a level that all threads work on */
+  FEWEST_THREADS = 4    /* fewer gain nothing: a level is then looked at three times instead of once */
 };
 
-/* Every node's owner is the place in the queue of the first node that has it as a neighbour, and a later node never takes it over: that
- * makes a level the same whoever looks at its nodes in whatever sequence. */
 typedef struct search {
   const ht_node_graph *graph;
-  int32_t *queue; /* nodes in the order they were reached */
-  _Atomic int32_t *owner;
+  int32_t *queue;   /* nodes in the order they were reached */
+  uint8_t *reached; /* in this search, or numbered */
   int threads;
+  /* For levels that all threads work on. A node's owner is the place in the queue of the first node that has it as a neighbour, and a
+   * later one never takes it over: that makes a level the same whoever looks at its nodes in whatever sequence. */
+  _Atomic int32_t *owner;
   int64_t *count; /* nodes that each thread adds to the queue */
 } search;
 
-enum { ROOT = -1, FREE = INT32_MAX };
+enum { FREE = INT32_MAX };
 
 static int32_t degree(const ht_node_graph *g, int32_t node) { return (int32_t)(g->start[node + 1] - g->start[node]); }
 
@@ -55,8 +57,8 @@ static int64_t append_neighbours(const search *s, int64_t begin, int64_t end, in
     prefetch(g, s->queue, k, nodes);
     for (int64_t e = g->start[s->queue[k]]; e < g->start[s->queue[k] + 1]; e++) {
       int32_t next = g->columns[e];
-      if (owner_of(s, next) != FREE) continue;
-      own(s, next, (int32_t)k);
+      if (s->reached[next]) continue;
+      s->reached[next] = 1;
       s->queue[nodes++] = next;
     }
     if (sorted) sort_by_degree(g, s->queue + first, nodes - first);
@@ -70,6 +72,7 @@ static void claim(const search *s, int64_t begin, int64_t end) {
   for (int64_t k = begin; k < end; k++) {
     prefetch(g, s->queue, k, end);
     for (int64_t e = g->start[s->queue[k]]; e < g->start[s->queue[k] + 1]; e++) {
+      if (s->reached[g->columns[e]]) continue;
       int32_t taken = owner_of(s, g->columns[e]);
       while (taken > k && !atomic_compare_exchange_weak_explicit(&s->owner[g->columns[e]], &taken, (int32_t)k, memory_order_relaxed,
                                                                  memory_order_relaxed))
@@ -78,7 +81,7 @@ static void claim(const search *s, int64_t begin, int64_t end) {
   }
 }
 
-/* Owned by place k and counted, so that a neighbour that is named twice counts once; then it is appended, and no one's any more. */
+/* Owned by place k and counted, so that a neighbour that is named twice counts once. */
 static inline int32_t counted(int64_t k) { return (int32_t)(-2 - k); }
 
 static int64_t count_owned(const search *s, int64_t begin, int64_t end) {
@@ -99,7 +102,8 @@ static void append_owned(const search *s, int64_t begin, int64_t end, int64_t to
     int64_t first = to;
     for (int64_t e = g->start[s->queue[k]]; e < g->start[s->queue[k] + 1]; e++) {
       if (owner_of(s, g->columns[e]) != counted(k)) continue;
-      own(s, g->columns[e], ROOT);
+      own(s, g->columns[e], FREE);
+      s->reached[g->columns[e]] = 1;
       s->queue[to++] = g->columns[e];
     }
     if (sorted) sort_by_degree(g, s->queue + first, to - first);
@@ -127,10 +131,10 @@ static int64_t append_together(const search *s, int64_t begin, int64_t end, int 
 static int64_t search_component(const search *s, int32_t root, int64_t first, int sorted, int64_t *last) {
   int64_t begin = first, end = first + 1;
   s->queue[first] = root;
-  own(s, root, ROOT);
+  s->reached[root] = 1;
   while (begin < end) {
     int64_t next =
-        s->threads > 1 && end - begin >= TOGETHER_FROM ? append_together(s, begin, end, sorted) : append_neighbours(s, begin, end, sorted);
+        s->owner && end - begin >= TOGETHER_FROM ? append_together(s, begin, end, sorted) : append_neighbours(s, begin, end, sorted);
     *last = begin;
     begin = end;
     end = next;
@@ -146,7 +150,7 @@ static int32_t far_node(const search *s, int32_t root, int64_t first) {
   for (int64_t i = last + 1; i < end; i++)
     if (degree(s->graph, s->queue[i]) < degree(s->graph, found)) found = s->queue[i];
 #pragma omp parallel for schedule(static) num_threads(s->threads) if (end - first > 20000)
-  for (int64_t k = first; k < end; k++) own(s, s->queue[k], FREE);
+  for (int64_t k = first; k < end; k++) s->reached[s->queue[k]] = 0;
   return found;
 }
 
@@ -163,14 +167,18 @@ ht_status ht_order_rcm(ht_context *ctx, const ht_node_graph *graph, int32_t *ord
   search s = {.graph = graph, .queue = order, .threads = ctx->threads};
   int64_t end = 0, last;
   ht_status status;
-  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, graph->nodes, sizeof *s.owner, &s.owner), done);
-  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, s.threads + 1, sizeof *s.count, &s.count), done);
+  HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, graph->nodes, sizeof *s.reached, &s.reached), done);
+  if (s.threads >= FEWEST_THREADS && graph->nodes >= TOGETHER_FROM) {
+    HT_TRY_GOTO(ctx, status, ht_allocate(ctx, graph->nodes, sizeof *s.owner, &s.owner), done);
+    HT_TRY_GOTO(ctx, status, ht_allocate(ctx, s.threads + 1, sizeof *s.count, &s.count), done);
 #pragma omp parallel for schedule(static) num_threads(s.threads) if (graph->nodes > 20000)
-  for (int64_t i = 0; i < graph->nodes; i++) own(&s, (int32_t)i, FREE);
+    for (int64_t i = 0; i < graph->nodes; i++) own(&s, (int32_t)i, FREE);
+  }
   for (int64_t node = 0; node < graph->nodes; node++)
-    while (owner_of(&s, (int32_t)node) == FREE) end = search_component(&s, far_node(&s, (int32_t)node, end), end, 1, &last);
+    while (!s.reached[node]) end = search_component(&s, far_node(&s, (int32_t)node, end), end, 1, &last);
   reverse(order, end, s.threads);
 done:
+  ht_release(ctx, s.reached);
   ht_release(ctx, (void *)s.owner);
   ht_release(ctx, s.count);
   return status;

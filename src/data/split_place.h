@@ -38,6 +38,7 @@ typedef struct ht_place {
   int64_t node;                     /* its first node */
   ht_placement own;                 /* found anew */
   ht_placement kept[HT_PLACE_KEPT]; /* found before: a mesh has few patterns that come again and again */
+  uint32_t key[HT_PLACE_KEPT];      /* of the pattern that last came to the place of each */
   int32_t *memory;                  /* of the placements */
   ht_place_offset *offset;
   int32_t *candidate; /* offsets that may become runs */

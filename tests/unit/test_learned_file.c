@@ -357,8 +357,7 @@ static void test_json_memory(void **state) {
   int64_t size;
   for (int kind = 0; kind < 2; kind++) {
     ht_learned *l = learned_random(*state, kind ? HT_LEARNED_WINDOW : HT_LEARNED_TILES, 5, 8, 1);
-    snprintf(l->trained_on, sizeof l->trained_on,
-             "\xf0\x9f\x98\x80 \\\" \xc3\xa9 \xe2\x82\xac, and a name that is longer than the others");
+    snprintf(l->trained_on, sizeof l->trained_on, "\xf0\x9f\x98\x80 \\\" \xc3\xa9 \xe2\x82\xac, and a name that is longer than the others");
     assert_int_equal(ht_learned_serialize(*state, l, &bytes, &size), HT_OK);
     refuse_json_memory(*state, bytes, size, l, 50);
     ht_release(*state, bytes);
