@@ -1,5 +1,7 @@
 # A thin front for CMake: each target says what it does. SPDX-License-Identifier: BSD-3-Clause
 JOBS ?= $(shell nproc)
+# Every test uses all cores at times, and none measures beside others: a few at a time fill the gaps.
+TEST_JOBS ?= $(shell n=$$(nproc); echo $$((n < 8 ? n : 8)))
 MAKEFLAGS += --no-print-directory
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
@@ -35,7 +37,7 @@ test:
 	@cmake --preset release -DHALFTONE_TESTS=ON >/dev/null
 	@cmake --build build --parallel $(JOBS) --target all tests examples
 	$(say) 'running the tests'
-	@ctest --test-dir build --output-on-failure --no-tests=error
+	@ctest --test-dir build --output-on-failure --no-tests=error --parallel $(TEST_JOBS)
 
 gpu-test:
 	@tools/setup.sh test
@@ -62,7 +64,7 @@ asan:
 	$(say) 'building with AddressSanitizer and UndefinedBehaviorSanitizer in build-asan/, then running the tests'
 	@cmake --preset asan -DHALFTONE_TESTS=ON >/dev/null
 	@cmake --build build-asan --parallel $(JOBS) --target all tests
-	@ctest --test-dir build-asan --output-on-failure --no-tests=error
+	@ctest --test-dir build-asan --output-on-failure --no-tests=error --parallel $(TEST_JOBS)
 
 fuzz:
 	@tools/setup.sh ci

@@ -1,19 +1,22 @@
 /* Products of the split storage at each level against the plain CSR product, in one run: time and bytes a nonzero, bandwidth as
  * a share of what a plain read of memory reaches, and the set-up in products.
  *
- *   split_product [--isa NAME] [--threads N] [--scale F] [--only K] [--best 1]     F: size of the matrices, 1 by default
+ *   split_product [--isa NAME] [--threads N] [--scale F] [--only K] [--best 1] [--setups N] [--clock wall|cpu] [RECIPE...]
  *
- * Medians of interleaved repetitions. SPDX-License-Identifier: BSD-3-Clause */
+ * --clock cpu: the processor time of all threads together, for busy machines, with --threads 1. F: size of the matrices, 1 by default.
+ * RECIPE: 'stencil3d size=64 points=27', a test problem instead of the five of this file. Medians of interleaved repetitions.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "data/order.h"
+#include "data/order_cache.h"
 #include "data/split.h"
 #include "halftone/halftone.h"
 
-enum { REPEATS = 9, SETUPS = 3 };
+enum { REPEATS = 9, MOST_SETUPS = 1000, MOST_PARAMETERS = 20 };
 
 typedef struct csr {
   const char *name;
@@ -23,9 +26,11 @@ typedef struct csr {
   double *values;
 } csr;
 
+static clockid_t the_clock = CLOCK_MONOTONIC;
+
 static double now(void) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(the_clock, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -167,6 +172,7 @@ static csr mesh(int64_t m, double reach) {
 
 /* ---- measurement ---- */
 
+static int setups = 3;
 static int quickest; /* take the least of the repetitions instead of the median: for a machine that others use */
 
 static double median(double *t, int count) {
@@ -200,21 +206,33 @@ static double read_bandwidth(void) {
   return sum == 0 ? (double)n * 8e-9 / median(times, REPEATS) : 0;
 }
 
+/* Of all bits: two builds that print the same numbers multiply alike. */
+static unsigned long long bits_of(const double *y, int64_t n) {
+  uint64_t h = 0;
+  for (int64_t i = 0; i < n; i++) {
+    uint64_t bits;
+    memcpy(&bits, y + i, sizeof bits);
+    h = hash(h, bits);
+  }
+  return h;
+}
+
 static void discard(ht_split *split, ht_node_graph *graph, int32_t *order) {
   ht_split_destroy(split);
   ht_node_graph_release(ctx, graph);
   ht_release(ctx, order);
 }
 
-static void measure(csr *a, double bandwidth) {
+static void measure(const csr *a, double bandwidth) {
   const ht_backend *cpu;
   ht_csr_view view = {a->n, a->nnz, a->start, a->columns, a->values};
   ht_node_graph graph;
   ht_split *split;
   int32_t *order;
   require(ht_backend_find(ctx, "cpu", &cpu));
-  double setup[SETUPS], update[SETUPS], ordering[SETUPS];
-  for (int r = 0; r < SETUPS; r++) {
+  double setup[MOST_SETUPS], update[MOST_SETUPS], ordering[MOST_SETUPS];
+  for (int r = 0; r < setups; r++) {
+    ht_order_forget(ctx);
     double start = now();
     require(ht_node_graph_create(ctx, &view, &graph));
     double graph_done = now();
@@ -227,7 +245,7 @@ static void measure(csr *a, double bandwidth) {
     update[r] = now() - created;
     ordering[r] = order_done - graph_done;
     setup[r] = created - start - ordering[r];
-    if (r < SETUPS - 1) discard(split, &graph, order);
+    if (r < setups - 1) discard(split, &graph, order);
   }
 
   const ht_split_view *v = &split->view;
@@ -236,6 +254,7 @@ static void measure(csr *a, double bandwidth) {
   for (int64_t s = 0; s < v->slices; s++) runs += v->slice[s].runs;
   double *x = memory((v->padded + 8) * 8), *y = memory((v->padded + 8) * 8), times[HT_LEVELS + 1][REPEATS], bytes[HT_LEVELS] = {0};
   uint8_t *level = memory(v->tiles);
+  unsigned long long product[HT_LEVELS] = {0};
   for (int64_t i = 0; i < v->padded; i++) x[i] = i < v->n ? 1 + 1e-3 * (double)(i % 100) : 0;
   for (int r = -1; r < REPEATS; r++)
     for (int l = 0; l <= HT_LEVELS; l++) {
@@ -246,6 +265,7 @@ static void measure(csr *a, double bandwidth) {
       else
         cpu->csr_multiply(ctx, &view, x, y);
       if (r >= 0) times[l][r] = now() - start;
+      if (l < HT_LEVELS) product[l] = bits_of(y, v->n);
     }
   double nnz = (double)a->nnz, csr_time = median(times[HT_LEVELS], REPEATS);
   printf("%-14s n %8lld  nnz/row %5.1f  block %d  %s  stored %5.2f B/nnz  groups: %2.0f%% runs, %2.0f%% full  tiles FIXED/FLOAT/RAW "
@@ -272,45 +292,88 @@ static void measure(csr *a, double bandwidth) {
     printf(before > 0 ? "  %4.2fx the level above\n" : "\n", before / t);
     before = t;
   }
+  printf("  bits of the products %016llx %016llx %016llx\n", product[0], product[1], product[2]);
   double t64 = median(times[HT_LEVEL_64], REPEATS);
-  printf("  set-up %.1f FP64 products (new values %.1f), ordering %.1f\n", median(setup, SETUPS) / t64, median(update, SETUPS) / t64,
-         median(ordering, SETUPS) / t64);
+  double made = median(setup, setups), updated = median(update, setups), ordered = median(ordering, setups);
+  printf("  set-up %.1f ms, %.1f FP64 products (new values %.1f), ordering %.1f\n", made * 1e3, made / t64, updated / t64, ordered / t64);
   free(x);
   free(y);
   free(level);
   discard(split, &graph, order);
 }
 
+/* NAME PARAMETER=VALUE ... */
+static ht_matrix *generate(const char *recipe) {
+  char text[256];
+  const char *names[MOST_PARAMETERS], *values[MOST_PARAMETERS];
+  int count = 0;
+  ht_matrix *matrix;
+  snprintf(text, sizeof text, "%s", recipe);
+  for (char *word = strchr(text, ' '), *equals; word && count < MOST_PARAMETERS; word = strchr(equals + 1, ' '), count++) {
+    *word++ = 0;
+    names[count] = word;
+    equals = strchr(word, '=');
+    if (!equals) exit(2);
+    *equals = 0;
+    values[count] = equals + 1;
+  }
+  require(ht_generate(ctx, text, count, names, values, &matrix));
+  return matrix;
+}
+
+static void measure_recipe(const char *recipe, double bandwidth) {
+  ht_matrix *matrix = generate(recipe);
+  csr a = {.name = recipe, .n = ht_matrix_rows(matrix), .nnz = ht_matrix_nonzeros(matrix)};
+  const int64_t *start;
+  const int32_t *columns;
+  const double *values;
+  ht_matrix_csr(matrix, &start, &columns, &values);
+  a.start = (int64_t *)start, a.columns = (int32_t *)columns, a.values = (double *)values; /* read only */
+  measure(&a, bandwidth);
+  ht_matrix_destroy(matrix);
+}
+
+static void measure_own(int k, double scale, double bandwidth) {
+  double edge = cbrt(scale);
+  csr a = k == 0   ? stencil("27-point", (int64_t)(96 * edge), 27, 1)
+          : k == 1 ? stencil("7-point", (int64_t)(128 * edge), 7, 1)
+          : k == 2 ? stencil("elasticity", (int64_t)(40 * edge), 27, 3)
+          : k == 3 ? wathen((int64_t)(577 * sqrt(scale)))
+                   : mesh((int64_t)(80 * edge), 1.6);
+  dominant(&a);
+  measure(&a, bandwidth);
+  ht_release(ctx, a.start);
+  ht_release(ctx, a.columns);
+  ht_release(ctx, a.values);
+}
+
 int main(int argc, char **argv) {
   const ht_backend *cpu;
   double scale = 1;
-  int only = -1;
+  int only = -1, k = 1;
   if (ht_context_create(&ctx) != HT_OK) return 3;
   require(ht_backend_find(ctx, "cpu", &cpu));
-  for (int k = 1; k + 1 < argc; k += 2) {
+  for (; k + 1 < argc && !strncmp(argv[k], "--", 2); k += 2) {
     if (!strcmp(argv[k], "--isa")) require(cpu->set_isa(ctx, argv[k + 1]));
     if (!strcmp(argv[k], "--threads")) require(ht_context_set_threads(ctx, atoi(argv[k + 1])));
     if (!strcmp(argv[k], "--scale")) scale = atof(argv[k + 1]);
     if (!strcmp(argv[k], "--best")) quickest = atoi(argv[k + 1]);
     if (!strcmp(argv[k], "--only")) only = atoi(argv[k + 1]);
+    if (!strcmp(argv[k], "--clock") && !strcmp(argv[k + 1], "cpu")) the_clock = CLOCK_PROCESS_CPUTIME_ID;
+    if (!strcmp(argv[k], "--setups")) setups = atoi(argv[k + 1]);
   }
+  if (setups < 1 || setups > MOST_SETUPS) return 2;
   double bandwidth = read_bandwidth();
   printf("%s, %d threads, memory read %.1f GB/s\n", cpu->isa(), ht_context_threads(ctx), bandwidth);
-  for (int k = 0; k < 5; k++) {
-    if (only >= 0 && k != only) continue;
-    double edge = cbrt(scale);
-    csr a = k == 0   ? stencil("27-point", (int64_t)(96 * edge), 27, 1)
-            : k == 1 ? stencil("7-point", (int64_t)(128 * edge), 7, 1)
-            : k == 2 ? stencil("elasticity", (int64_t)(40 * edge), 27, 3)
-            : k == 3 ? wathen((int64_t)(577 * sqrt(scale)))
-                     : mesh((int64_t)(80 * edge), 1.6);
-    dominant(&a);
-    measure(&a, bandwidth);
+  for (int recipe = k; recipe < argc; recipe++) {
+    measure_recipe(argv[recipe], bandwidth);
+    fflush(stdout);
+  }
+  for (int own = 0; own < 5 && k == argc; own++) {
+    if (only >= 0 && own != only) continue;
+    measure_own(own, scale, bandwidth);
     printf("  memory read %.1f GB/s\n", bandwidth = read_bandwidth());
     fflush(stdout);
-    ht_release(ctx, a.start);
-    ht_release(ctx, a.columns);
-    ht_release(ctx, a.values);
   }
   ht_context_destroy(ctx);
   return 0;

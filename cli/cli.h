@@ -33,6 +33,8 @@ int cli_unknown_command(const char *word); /* the sentence, with the nearest nam
 
 /* One sentence on standard error, after `halftone: `. Returns CLI_BAD. */
 int cli_bad(const char *format, ...) HT_PRINTF(1, 2);
+/* For what is written: no output is better than one with holes. Ends the program where memory is exhausted. */
+void *cli_allocate(size_t bytes);
 /* The sentence that the context keeps, and the exit status for it. */
 int cli_failed(ht_context *ctx, ht_status status);
 /* Print the trail below each error, and the library's informative messages. */

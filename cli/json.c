@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/fields.h"
+#include "cli.h"
 
 static void quote(FILE *file, const char *string) {
   size_t size = ht_json_string(string, NULL, 0) + 1;
-  char *text = malloc(size);
-  if (text) ht_json_string(string, text, size);
-  fputs(text ? text : "null", file);
+  char *text = cli_allocate(size);
+  ht_json_string(string, text, size);
+  fputs(text, file);
   free(text);
 }
 

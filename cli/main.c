@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "args.h"
@@ -34,6 +35,12 @@ static void on_log(void *user, ht_log_level level, const char *message) {
 void cli_set_verbose(ht_context *ctx) {
   verbose = 1;
   ht_context_set_log(ctx, on_log, NULL, HT_LOG_INFO);
+}
+
+void *cli_allocate(size_t bytes) {
+  void *memory = malloc(bytes);
+  if (!memory) exit(cli_bad("memory is exhausted"));
+  return memory;
 }
 
 int cli_failed(ht_context *ctx, ht_status status) {

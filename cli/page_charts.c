@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "chart.h"
+#include "cli.h"
 #include "page.h"
 #include "text.h"
 
@@ -40,10 +41,10 @@ static chart_axis residual_axis(int runs, const cli_run *run) {
 /* The recursive residuals as a line, the true ones as circles. */
 static void draw_run(const cli_chart *chart, const cli_run *run, int index, int against_time) {
   char css[16], text[160];
-  double *x = malloc(((size_t)run->history + 1) * sizeof *x);
+  double *x = cli_allocate(((size_t)run->history + 1) * sizeof *x);
   css_of_run(index, css);
-  for (int64_t k = 0; x && k < run->history; k++) x[k] = against_time ? run_time_at(run, run->history_at[k]) : run->history_at[k];
-  if (x) chart_line(chart, css, run->history, x, run->history_residual);
+  for (int64_t k = 0; k < run->history; k++) x[k] = against_time ? run_time_at(run, run->history_at[k]) : run->history_at[k];
+  chart_line(chart, css, run->history, x, run->history_residual);
   free(x);
   for (int64_t k = 0; k < run->residuals; k++) {
     double at = run->residual_at[k];
@@ -168,8 +169,7 @@ static void draw_colour(const cli_chart *chart, const map *m, int colour) {
 
 static void map_figure(FILE *file, const cli_run *run) {
   cli_chart chart;
-  map *m = malloc(sizeof *m);
-  if (!m) return;
+  map *m = cli_allocate(sizeof *m);
   fputs("<figure><h3>Precision over the matrix</h3>\n", file);
   chart_axis y = chart_count((double)run->blocks, "column block of 64 unknowns");
   y.downwards = 1;

@@ -175,13 +175,24 @@ static void make_label(cli_run *run) {
            first_characters(kind, word, POLICY_LETTERS), kind);
 }
 
+/* jansson takes memory that ends for damage of the text, or drops a letter and goes on. */
+static int memory_ended;
+
+static void *allocate(size_t bytes) {
+  void *memory = malloc(bytes);
+  memory_ended |= !memory;
+  return memory;
+}
+
 int run_read(cli_run *run, const char *path) {
   json_error_t error;
   *run = (cli_run){.path = path};
   FILE *file = strcmp(path, "-") ? fopen(path, "rb") : stdin;
   if (!file) return cli_bad("%s cannot be opened: %s", path, strerror(errno));
+  json_set_alloc_funcs(allocate, free);
   run->root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
   if (file != stdin) fclose(file);
+  if (memory_ended) return exhausted(run);
   if (!run->root) return cli_bad("%s is not JSON: line %d, column %d: %s", path, error.line, error.column, error.text);
   if (!json_is_object(run->root)) return damaged(run, "it is not one JSON object");
   if (read_fields(run) || read_trace(run)) return CLI_BAD;

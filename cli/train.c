@@ -71,7 +71,11 @@ static void *read_file(const char *path, int64_t *size) {
     if (count == room) {
       room = room ? 2 * room : 65536;
       char *larger = realloc(bytes, room);
-      if (!larger) break;
+      if (!larger) {
+        fclose(file);
+        free(bytes);
+        return cli_bad("memory is exhausted: %s cannot be read", path), NULL;
+      }
       bytes = larger;
     }
     got = fread(bytes + count, 1, room - count, file);

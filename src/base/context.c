@@ -68,6 +68,7 @@ ht_status ht_context_create(ht_context **ctx) {
 void ht_context_destroy(ht_context *ctx) {
   if (!ctx) return;
   if (ctx->device_release) ctx->device_release(ctx->device);
+  if (ctx->orders) ctx->orders_release(ctx);
   ht_allocator allocator = ctx->allocator;
   allocator.release(allocator.user, ctx);
 }

@@ -16,8 +16,10 @@ struct ht_context {
   void *log_user;
   ht_log_level log_level;
   atomic_int stop;
-  void *device;                         /* of the backend in use, or NULL */
-  void (*device_release)(void *device); /* called once, when the context is destroyed; NULL: nothing to release */
+  void *device;                                   /* of the backend in use, or NULL */
+  void (*device_release)(void *device);           /* called once, when the context is destroyed; NULL: nothing to release */
+  struct ht_order_cache *orders;                  /* data/order_cache.c: orders found before, or NULL */
+  void (*orders_release)(struct ht_context *ctx); /* the same for them */
   ht_status status;
   char error[HT_ERROR_TEXT];
   char trail[HT_TRAIL_TEXT];

@@ -4,7 +4,8 @@
 #include "data/split.h"
 
 /* Reverse Cuthill-McKee, every connected component from a node at its far end: order[new] = old. The pattern should be
- * symmetric; any pattern gives a permutation. O(nonzeros), one thread, the same for the same graph. */
+ * symmetric; any pattern gives a permutation. O(nonzeros); the same for the same graph, whatever the number
+ * of threads. */
 ht_status ht_order_rcm(ht_context *ctx, const ht_node_graph *graph, int32_t *order);
 
 /* Reverse Cuthill-McKee where it clearly lowers what a product of the split storage reads, else the natural order.

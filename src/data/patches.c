@@ -2,28 +2,47 @@
 #include "data/patches_internal.h"
 #include <string.h>
 
-enum { BINS = 256, PARALLEL_FROM = 8192 };
+enum { BINS = 256, PARALLEL_FROM = 8192, TOGETHER_FROM = 32768 /* points that all threads divide together */, MOST_PIECES = 64 };
 static const float least_extent = 1e-30F; /* less is no distance, and its inverse might overflow */
 
 typedef struct patcher {
   int64_t rows;
   ht_point *points, *scratch;
+  int threads;
+  int64_t (*bins)[BINS + 1];              /* of each thread */
+  int64_t piece[MOST_PIECES + 1], pieces; /* where the threads part; piece[k] to piece[k + 1] */
 } patcher;
 
-static int longest_axis(const ht_point *points, int64_t count, float *low, float *extent) {
+/* Smallest and largest coordinates. */
+typedef struct extent {
   float least[HT_AXES], most[HT_AXES];
-  for (int k = 0; k < HT_AXES; k++) least[k] = most[k] = points[0].at[k];
+} extent;
+
+static extent extent_of(const ht_point *points, int64_t count) {
+  extent e;
+  for (int k = 0; k < HT_AXES; k++) e.least[k] = e.most[k] = points[0].at[k];
   for (int64_t i = 1; i < count; i++)
     for (int k = 0; k < HT_AXES; k++) {
       float c = points[i].at[k];
-      least[k] = c < least[k] ? c : least[k];
-      most[k] = c > most[k] ? c : most[k];
+      e.least[k] = c < e.least[k] ? c : e.least[k];
+      e.most[k] = c > e.most[k] ? c : e.most[k];
     }
+  return e;
+}
+
+static void widen(extent *e, const extent *by) {
+  for (int k = 0; k < HT_AXES; k++) {
+    e->least[k] = by->least[k] < e->least[k] ? by->least[k] : e->least[k];
+    e->most[k] = by->most[k] > e->most[k] ? by->most[k] : e->most[k];
+  }
+}
+
+static int longest_axis(const extent *e, float *low, float *length) {
   int best = 0;
   for (int k = 1; k < HT_AXES; k++)
-    if (most[k] - least[k] > most[best] - least[best]) best = k;
-  *low = least[best];
-  *extent = most[best] - least[best];
+    if (e->most[k] - e->least[k] > e->most[best] - e->least[best]) best = k;
+  *low = e->least[best];
+  *length = e->most[best] - e->least[best];
   return best;
 }
 
@@ -33,10 +52,11 @@ static inline int bin_of(const ht_point *point, int axis, float low, float scale
  * few for the other, are divided again along their own longest axis. */
 static void divide(ht_point *points, ht_point *scratch, int64_t count, int64_t left) {
   while (left > 0 && left < count) {
-    float low, extent;
-    int axis = longest_axis(points, count, &low, &extent);
-    if (extent < least_extent) return;
-    float scale = (float)(BINS - 1) / extent;
+    float low, length;
+    extent all = extent_of(points, count);
+    int axis = longest_axis(&all, &low, &length);
+    if (length < least_extent) return;
+    float scale = (float)(BINS - 1) / length;
     int64_t bin[BINS + 1] = {0}, below = 0;
     for (int64_t i = 0; i < count; i++) bin[bin_of(points + i, axis, low, scale)]++;
     int cut = 0;
@@ -53,43 +73,161 @@ static void divide(ht_point *points, ht_point *scratch, int64_t count, int64_t l
   }
 }
 
+/* ---- the first cuts: all threads at the same points ---- */
+
+static int64_t part(const patcher *p, int64_t count, int thread) { return count * thread / p->threads; }
+
+static extent find_extent(const patcher *p, const ht_point *points, int64_t count) {
+  extent all = extent_of(points, 1);
+#pragma omp parallel for schedule(static) num_threads(p->threads)
+  for (int t = 0; t < p->threads; t++) {
+    int64_t begin = part(p, count, t);
+    extent own = extent_of(points + begin, part(p, count, t + 1) - begin);
+#pragma omp critical(ht_patches_extent)
+    widen(&all, &own);
+  }
+  return all;
+}
+
+/* Points on either side of the cut and in its bin, in their old order: each thread's after those of the ones before. Returns the bin's
+ * number of points; *below: those before it. */
+static int64_t partition(const patcher *p, int64_t begin, int64_t count, int64_t left, int axis, float low, float scale, int64_t *below) {
+  ht_point *points = p->points + begin, *scratch = p->scratch + begin;
+  int64_t sum[BINS + 1] = {0}, before[3] = {0};
+#pragma omp parallel for schedule(static) num_threads(p->threads)
+  for (int t = 0; t < p->threads; t++) {
+    memset(p->bins[t], 0, sizeof p->bins[t]);
+    for (int64_t i = part(p, count, t); i < part(p, count, t + 1); i++) p->bins[t][bin_of(points + i, axis, low, scale)]++;
+  }
+  for (int t = 0; t < p->threads; t++)
+    for (int b = 0; b < BINS; b++) sum[b] += p->bins[t][b];
+  int cut = 0;
+  for (*below = 0; *below + sum[cut] <= left;) *below += sum[cut++];
+  before[1] = *below;
+  before[2] = *below + sum[cut];
+  for (int t = 0; t < p->threads; t++) { /* the first three bins become the places of the thread's three kinds */
+    int64_t kind[3] = {0};
+    for (int b = 0; b < BINS; b++) kind[(b > cut) + (b >= cut)] += p->bins[t][b];
+    for (int k = 0; k < 3; k++) {
+      p->bins[t][k] = before[k];
+      before[k] += kind[k];
+    }
+  }
+#pragma omp parallel for schedule(static) num_threads(p->threads)
+  for (int t = 0; t < p->threads; t++)
+    for (int64_t i = part(p, count, t); i < part(p, count, t + 1); i++) {
+      int b = bin_of(points + i, axis, low, scale);
+      scratch[p->bins[t][(b > cut) + (b >= cut)]++] = points[i];
+    }
+#pragma omp parallel for schedule(static) num_threads(p->threads)
+  for (int t = 0; t < p->threads; t++) {
+    int64_t from = part(p, count, t);
+    memcpy(points + from, scratch + from, (size_t)(part(p, count, t + 1) - from) * sizeof *points);
+  }
+  return sum[cut];
+}
+
+/* The same as divide, point for point. */
+static void divide_together(const patcher *p, int64_t begin, int64_t count, int64_t left) {
+  while (left > 0 && left < count) {
+    if (count < TOGETHER_FROM) {
+      divide(p->points + begin, p->scratch + begin, count, left);
+      return;
+    }
+    float low, length;
+    int64_t below;
+    extent all = find_extent(p, p->points + begin, count);
+    int axis = longest_axis(&all, &low, &length);
+    if (length < least_extent) return;
+    count = partition(p, begin, count, left, axis, low, (float)(BINS - 1) / length, &below);
+    begin += below;
+    left -= below;
+  }
+}
+
+static int64_t left_half(const patcher *p, int64_t count) {
+  int64_t patches = (count + p->rows - 1) / p->rows;
+  return patches / 2 * p->rows;
+}
+
+/* Halves until there is a piece for every thread. */
+static void cut_pieces(patcher *p, int64_t begin, int64_t end, int pieces) {
+  int64_t left = left_half(p, end - begin);
+  if (pieces <= 1 || left == 0 || end - begin < TOGETHER_FROM) {
+    p->piece[p->pieces++] = begin;
+    return;
+  }
+  divide_together(p, begin, end - begin, left);
+  cut_pieces(p, begin, begin + left, pieces / 2);
+  cut_pieces(p, begin + left, end, pieces / 2);
+}
+
+/* ---- the cuts inside a piece ---- */
+
 /* Recursion as deep as log2 of the patches; the halves do not depend on each other. */
 static void bisect(const patcher *p, int64_t begin, int64_t end) {
-  int64_t patches = (end - begin + p->rows - 1) / p->rows;
-  if (patches <= 1) return;
-  int64_t left = patches / 2 * p->rows;
+  int64_t left = left_half(p, end - begin);
+  if (left == 0) return;
   divide(p->points + begin, p->scratch + begin, end - begin, left);
 #pragma omp task if (end - begin > PARALLEL_FROM)
   bisect(p, begin, begin + left);
   bisect(p, begin + left, end);
 }
 
-/* Rows in their old order inside each patch. next: one a patch. */
-static void sort_patches(const patcher *p, int64_t n, int32_t *patch, int64_t *next, int32_t *order) {
-  for (int64_t i = 0, k = 0; i < n; i += p->rows, k++) {
-    next[k] = i;
-    for (int64_t j = i; j < n && j < i + p->rows; j++) patch[p->points[j].row] = (int32_t)k;
-  }
-  for (int64_t i = 0; i < n; i++) order[next[patch[i]]++] = (int32_t)i;
+static ht_status bisect_all(ht_context *ctx, patcher *p, int64_t n) {
+  int pieces = 1;
+  p->threads = n > PARALLEL_FROM ? ctx->threads : 1;
+  while (pieces < p->threads && pieces < MOST_PIECES) pieces *= 2;
+  HT_TRY(ctx, ht_allocate(ctx, p->threads, sizeof *p->bins, &p->bins));
+  cut_pieces(p, 0, n, pieces);
+  p->piece[p->pieces] = n;
+#pragma omp parallel num_threads(p->threads) if (p->threads > 1)
+#pragma omp single
+  for (int64_t k = 0; k < p->pieces; k++)
+#pragma omp task if (p->pieces > 1)
+    bisect(p, p->piece[k], p->piece[k + 1]);
+  ht_release(ctx, p->bins);
+  return HT_OK;
+}
+
+/* ---- the order ---- */
+
+/* Rows in their old order inside each patch: counted by every thread among rows of its own. patch: one a row. */
+static ht_status sort_patches(ht_context *ctx, const patcher *p, int64_t n, int32_t *patch, int32_t *order) {
+  int64_t patches = (n + p->rows - 1) / p->rows, *next, sum = 0;
+  HT_TRY(ctx, ht_allocate_zeroed(ctx, patches * p->threads, sizeof *next, &next));
+#pragma omp parallel for schedule(static) num_threads(p->threads) if (p->threads > 1)
+  for (int64_t i = 0; i < n; i++) patch[p->points[i].row] = (int32_t)(i / p->rows);
+#pragma omp parallel for schedule(static) num_threads(p->threads) if (p->threads > 1)
+  for (int t = 0; t < p->threads; t++)
+    for (int64_t i = part(p, n, t); i < part(p, n, t + 1); i++) next[t * patches + patch[i]]++;
+  for (int64_t k = 0; k < patches; k++)
+    for (int t = 0; t < p->threads; t++) {
+      int64_t count = next[t * patches + k];
+      next[t * patches + k] = sum;
+      sum += count;
+    }
+#pragma omp parallel for schedule(static) num_threads(p->threads) if (p->threads > 1)
+  for (int t = 0; t < p->threads; t++)
+    for (int64_t i = part(p, n, t); i < part(p, n, t + 1); i++) order[next[t * patches + patch[i]]++] = (int32_t)i;
+  ht_release(ctx, next);
+  return HT_OK;
 }
 
 ht_status ht_order_patches(ht_context *ctx, const ht_csr_view *a, int64_t rows, int32_t *order) {
   patcher p = {.rows = rows};
-  int64_t patches = (a->n + rows - 1) / rows, *next = NULL;
   ht_status status = HT_OK;
-  for (int64_t i = 0; i < a->n; i++) order[i] = (int32_t)i;
-  if (patches <= 1) return HT_OK;
+  if (a->n <= rows) {
+    for (int64_t i = 0; i < a->n; i++) order[i] = (int32_t)i;
+    return HT_OK;
+  }
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, a->n, sizeof(ht_point), &p.points), done);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, a->n, sizeof(ht_point), &p.scratch), done);
-  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, patches, sizeof *next, &next), done);
-  if (!ht_patches_find_grid(a, p.points)) HT_TRY_GOTO(ctx, status, ht_patches_embed(ctx, a, patches, p.points), done);
-#pragma omp parallel num_threads(ctx->threads) if (ctx->threads > 1 && a->n > PARALLEL_FROM)
-#pragma omp single
-  bisect(&p, 0, a->n);
-  sort_patches(&p, a->n, (int32_t *)p.scratch, next, order);
+  if (!ht_patches_find_grid(ctx, a, p.points)) HT_TRY_GOTO(ctx, status, ht_patches_embed(ctx, a, (a->n + rows - 1) / rows, p.points), done);
+  HT_TRY_GOTO(ctx, status, bisect_all(ctx, &p, a->n), done);
+  HT_TRY_GOTO(ctx, status, sort_patches(ctx, &p, a->n, (int32_t *)p.scratch, order), done);
 done:
   ht_release(ctx, p.points);
   ht_release(ctx, p.scratch);
-  ht_release(ctx, next);
   return status;
 }

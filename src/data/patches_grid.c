@@ -6,6 +6,8 @@ enum {
   WIDEST = 1024,     /* entries of a row that can be a stencil */
   MOST_UNKNOWNS = 8, /* of one point */
   SAMPLES = 2048,    /* rows on which the grid is verified */
+  PARALLEL_FROM = 8192,
+  CHUNK = 4096, /* points that are placed at a time */
 };
 
 typedef struct grid {
@@ -129,22 +131,32 @@ static void turn(ht_point *point, int axes) {
   }
 }
 
-int ht_patches_find_grid(const ht_csr_view *a, ht_point *points) {
+/* Coordinates of the rows from `begin` on, the first of a point. */
+static void place_rows(const grid *g, int star, int64_t begin, int64_t end, ht_point *points) {
+  int64_t at[HT_AXES];
+  int axes = g->reach[2] ? 3 : 2;
+  float unit[HT_AXES];
+  for (int axis = 0; axis < HT_AXES; axis++) unit[axis] = 2.0F / (float)(g->reach[axis] + 1);
+  locate(g, begin, at);
+  for (int64_t i = begin; i < end; i++) {
+    points[i].row = (int32_t)i;
+    for (int axis = 0; axis < HT_AXES; axis++) points[i].at[axis] = (float)at[axis] * unit[axis];
+    if (star) turn(points + i, axes);
+    if ((i + 1) % g->unknowns) continue;
+    for (int axis = 0; axis < HT_AXES && ++at[axis] == g->side[axis]; axis++) at[axis] = 0;
+  }
+}
+
+int ht_patches_find_grid(const ht_context *ctx, const ht_csr_view *a, ht_point *points) {
   grid g = {.unknowns = 1};
-  int64_t row = typical_row(a), at[HT_AXES] = {0};
+  int64_t row = typical_row(a);
   if (a->row_start[row + 1] - a->row_start[row] > WIDEST) return 0;
   for (g.unknowns = MOST_UNKNOWNS; g.unknowns > 1 && !has_unknowns(a, g.unknowns);) g.unknowns--;
   find_sides(a, row, &g);
   if (!verify(a, &g)) return 0;
-  float unit[HT_AXES];
-  for (int axis = 0; axis < HT_AXES; axis++) unit[axis] = 2.0F / (float)(g.reach[axis] + 1);
-  int star = is_star(a, row, &g), axes = g.reach[2] ? 3 : 2;
-  for (int64_t i = 0; i < a->n; i++) {
-    points[i].row = (int32_t)i;
-    for (int axis = 0; axis < HT_AXES; axis++) points[i].at[axis] = (float)at[axis] * unit[axis];
-    if (star) turn(points + i, axes);
-    if ((i + 1) % g.unknowns) continue;
-    for (int axis = 0; axis < HT_AXES && ++at[axis] == g.side[axis]; axis++) at[axis] = 0;
-  }
+  int star = is_star(a, row, &g);
+  int64_t chunk = CHUNK * g.unknowns;
+#pragma omp parallel for schedule(static) num_threads(ctx->threads) if (a->n > PARALLEL_FROM)
+  for (int64_t begin = 0; begin < a->n; begin += chunk) place_rows(&g, star, begin, begin + chunk < a->n ? begin + chunk : a->n, points);
   return 1;
 }

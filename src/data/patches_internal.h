@@ -13,7 +13,7 @@ typedef struct ht_point {
 } ht_point;
 
 /* Coordinates of a grid in natural order, of one or more unknowns a point, in units of the stencil's reach; 0: it is not one. */
-int ht_patches_find_grid(const ht_csr_view *a, ht_point *points);
+int ht_patches_find_grid(const ht_context *ctx, const ht_csr_view *a, ht_point *points);
 /* Gives each node the number of its aggregate and returns how many there are: a node and its neighbours where all of them are free, and
  * who is left over joins a neighbour's. A hub, a node with far more neighbours than others, gets HT_HUB_OF(an aggregate near it). */
 #define HT_HUB_OF(aggregate) (~(aggregate)) /* and back */

@@ -79,6 +79,7 @@ static ht_status set_order(ht_context *ctx, ht_split_owner *s, const ht_node_gra
     return HT_OK;
   }
   HT_TRY(ctx, ht_allocate(ctx, g->nodes * block, sizeof *s->base.order, &s->base.order));
+#pragma omp parallel for schedule(static) num_threads(threads) if (g->nodes > 20000)
   for (int64_t i = 0; i < g->nodes * block; i++) s->base.order[i] = (int32_t)(s->base.node_order[i / block] * block + i % block);
   return HT_OK;
 }
@@ -157,17 +158,35 @@ static ht_status allocate_arrays(ht_context *ctx, ht_split_owner *s) {
 static ht_status lay_out(ht_context *ctx, ht_split_owner *s, const ht_node_graph *g, int64_t tile_rows) {
   ht_split_view *view = &s->base.view;
   HT_TRY(ctx, ht_split_cut(ctx, s, g, tile_rows));
+  int64_t touches = 0;
   for (int64_t t = 0; t < view->tiles; t++) {
     s->tile[t].slice = view->slices;
+    s->tile[t].touch = touches;
     view->slices += s->tile[t].slices;
+    touches += ht_split_most_touched(s, t);
   }
   s->tile[view->tiles].slice = view->slices;
-  s->capacity = ht_place_capacity(g);
+  s->capacity = ht_place_capacity(ctx, g);
   HT_TRY(ctx, ht_allocate(ctx, view->slices, sizeof *s->slice, &s->slice));
+  HT_TRY(ctx, ht_allocate(ctx, view->slices, 1, &s->has_groups));
+  HT_TRY(ctx, ht_allocate(ctx, g->start[g->nodes], 1, &s->group));
+  HT_TRY(ctx, ht_allocate(ctx, touches, sizeof *s->listed, &s->listed));
   HT_TRY(ctx, ht_split_count(ctx, s, g));
   view->slice = s->slice;
   sum_tiles(s);
-  return allocate_arrays(ctx, s);
+  HT_TRY(ctx, allocate_arrays(ctx, s));
+  const int32_t *listed = s->listed;
+  for (int64_t t = 0; t < view->tiles; listed += ht_split_most_touched(s, t++))
+    memcpy(s->touched + s->tile[t].touch, listed, (size_t)s->tile[t].touches * sizeof *listed);
+  return HT_OK;
+}
+
+static void forget_count(ht_split_owner *s) {
+  ht_release(s->base.ctx, s->group);
+  ht_release(s->base.ctx, s->has_groups);
+  ht_release(s->base.ctx, s->listed);
+  s->group = s->has_groups = NULL;
+  s->listed = NULL;
 }
 
 static void count_bytes(ht_split_owner *s) {
@@ -195,6 +214,7 @@ static ht_status build(ht_context *ctx, ht_split_owner *s, const ht_csr_view *a,
   ht_status status = lay_out(ctx, s, &solver_graph, tile_rows);
   if (status == HT_OK) status = ht_split_encode(s, a, g, &solver_graph);
   ht_node_graph_release(ctx, &solver_graph);
+  forget_count(s);
   if (status != HT_OK) return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
   count_bytes(s);
   return HT_OK;

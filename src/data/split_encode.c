@@ -8,6 +8,7 @@
 #include <string.h>
 #include "base/convert.h"
 #include "data/split_internal.h"
+#include "data/split_sums.h"
 #include "data/split_values.h"
 
 enum { MOST_CHUNKS = 256, FEWEST_CHUNKS = 8 };
@@ -23,9 +24,9 @@ typedef struct encoder {
   const ht_csr_view *a;
   const ht_split_codec *codec;
   const ht_node_graph *graph, *solver_graph;
-  const int16_t *exponent;     /* of s_i, in solver order */
-  double *scale;               /* s_i in solver order; NULL when uniform */
-  double *error2[HT_LEVEL_64]; /* sums of squares of what the levels lose, a column */
+  const int16_t *exponent; /* of s_i, in solver order */
+  double *scale;           /* s_i in solver order; NULL when uniform */
+  ht_sums error2;          /* of squares of what the levels lose, a column */
   chunk chunks[MOST_CHUNKS];
   int64_t count;
   int reach; /* twice the largest |exponent|, at most 1022 */
@@ -35,10 +36,8 @@ typedef struct encoder {
 /* What one thread needs. */
 typedef struct scratch {
   ht_place place;
-  ht_group *group;             /* of a tile */
-  double *value;               /* of a slice: scaled, in the order of the storage, not yet encoded */
-  uint64_t *seen;              /* bit map of column blocks, clear between tiles */
-  double *error2[HT_LEVEL_64]; /* of the columns that a chunk covers */
+  ht_group *group; /* of a tile */
+  double *value;   /* of a slice: scaled, in the order of the storage, not yet encoded */
 } scratch;
 
 /* ---- scaling ---- */
@@ -169,13 +168,16 @@ static void write_index(const ht_place *place, int64_t window, uint16_t *index) 
     }
 }
 
-/* Place one slice again, write its indices and take its values; returns the true nonzeros. */
+/* Place one slice, again unless that was kept, write its indices and take its values; returns the true nonzeros. */
 static int64_t fill_slice(const encoder *w, const ht_tile *t, const ht_place_frame *frame, int64_t slice, int64_t index, ht_group *group,
                           scratch *my, int *lossy) {
   int64_t block = w->graph->block, node = t->row / block + slice * HT_LANES;
   ht_place *place = &my->place;
-  ht_place_slice(place, frame, node);
-  ht_place_mark(place, (int)block, my->seen);
+  const ht_slice *placed = &w->s->slice[t->slice + slice];
+  if (w->s->has_groups && w->s->has_groups[t->slice + slice])
+    ht_place_recall(place, frame, node, placed, w->s->group + w->solver_graph->start[node]);
+  else
+    ht_place_slice(place, frame, node);
   write_index(place, t->window, w->s->index + index);
   int64_t runs = place->now->runs, groups = runs + place->now->gathers;
   if (place->now->entries < groups * HT_LANES || block > 1) /* else every place gets a value */
@@ -210,13 +212,12 @@ static int try_encoding(const encoder *w, int64_t tile, scratch *my, int *lossy)
   return 1;
 }
 
-static int encode_chunk(const encoder *w, const chunk *c, scratch *my) {
+static int encode_chunk(const encoder *w, const chunk *c, double *const *error2, scratch *my) {
   int lossy = 0;
   for (int64_t k = c->tile; k < c->tile + c->tiles; k++) {
     ht_tile *t = &w->s->tile[k];
     for (t->encoding = HT_FIXED; !try_encoding(w, k, my, &lossy);) t->encoding++;
-    ht_place_list_marks(my->seen, t->window * w->graph->block, ht_split_reach(&w->s->base.view, &w->s->range[k]), w->s->touched + t->touch);
-    w->codec->measure(w->s, t, my->group, w->scale, my->error2, c->low);
+    w->codec->measure(w->s, t, my->group, w->scale, error2, c->low);
     if (!w->s->base.exactness_flags) t->exact = HT_LEVEL_64;
   }
   return lossy;
@@ -260,18 +261,15 @@ static int64_t widest_chunk(const encoder *w) {
 
 static void encode_all(encoder *w, scratch *all) {
   int threads = w->s->base.ctx->threads, lossy = 0;
-#pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t i = 0; i < w->s->base.view.padded; i++)
-    for (int level = 0; level < HT_LEVEL_64; level++) w->error2[level][i] = 0;
-#pragma omp parallel for ordered schedule(static, 1) num_threads(threads) reduction(| : lossy)
-  for (int64_t k = 0; k < w->count; k++) {
-    const chunk *c = &w->chunks[k];
-    scratch *my = &all[omp_get_thread_num()];
-    for (int level = 0; level < HT_LEVEL_64; level++) memset(my->error2[level], 0, (size_t)(c->high - c->low) * sizeof(double));
-    lossy |= encode_chunk(w, c, my);
-#pragma omp ordered
-    for (int level = 0; level < HT_LEVEL_64; level++)
-      for (int64_t i = 0; i < c->high - c->low; i++) w->error2[level][c->low + i] += my->error2[level][i];
+  ht_sums_reset(w->s->base.ctx, &w->error2);
+#pragma omp parallel num_threads(threads) reduction(| : lossy)
+  {
+    double *error2[HT_LEVEL_64];
+    for (int64_t k; (k = ht_sums_begin(&w->error2, error2)) < w->count;) {
+      const chunk *c = &w->chunks[k];
+      lossy |= encode_chunk(w, c, error2, &all[omp_get_thread_num()]);
+      ht_sums_end(&w->error2, k, (ht_sums_range){c->low, c->high - c->low});
+    }
   }
   w->lossy = lossy;
 }
@@ -286,7 +284,7 @@ static void set_column_errors(const encoder *w) {
     for (int level = 0; level < HT_LEVEL_64; level++) {
       double largest = 0;
       for (int64_t i = b * HT_COLUMN_BLOCK; i < (b + 1) * HT_COLUMN_BLOCK; i++)
-        if (w->error2[level][i] > largest) largest = w->error2[level][i];
+        if (w->error2.total[level][i] > largest) largest = w->error2.total[level][i];
       w->s->column_error[level][b] = (float)sqrt(largest);
     }
   for (int64_t b = 0; b < view->blocks; b++)
@@ -298,7 +296,7 @@ static void set_column_errors(const encoder *w) {
 static ht_status create_scratch(const encoder *w, scratch *all, int threads) {
   ht_context *ctx = w->s->base.ctx;
   const ht_split_view *view = &w->s->base.view;
-  int64_t groups = 0, longest = 0, words = view->padded / HT_COLUMN_BLOCK / 64 + 1, size = (int64_t)view->block * view->block * HT_LANES;
+  int64_t groups = 0, longest = 0, size = (int64_t)view->block * view->block * HT_LANES;
   for (int64_t t = 0; t < view->tiles; t++)
     if (view->tile[t].groups > groups) groups = view->tile[t].groups;
   for (int64_t k = 0; k < view->slices; k++)
@@ -307,8 +305,6 @@ static ht_status create_scratch(const encoder *w, scratch *all, int threads) {
     HT_TRY(ctx, ht_place_create(ctx, w->s->capacity, &all[k].place));
     HT_TRY(ctx, ht_allocate(ctx, longest * size, sizeof(double), &all[k].value));
     HT_TRY(ctx, ht_allocate(ctx, groups, sizeof(ht_group), &all[k].group));
-    HT_TRY(ctx, ht_allocate_zeroed(ctx, words, sizeof(uint64_t), &all[k].seen));
-    for (int level = 0; level < HT_LEVEL_64; level++) HT_TRY(ctx, ht_allocate(ctx, widest_chunk(w), sizeof(double), &all[k].error2[level]));
   }
   return HT_OK;
 }
@@ -318,8 +314,6 @@ static void release_scratch(ht_context *ctx, scratch *all, int threads) {
     ht_place_release(ctx, &all[k].place);
     ht_release(ctx, all[k].value);
     ht_release(ctx, all[k].group);
-    ht_release(ctx, all[k].seen);
-    for (int level = 0; level < HT_LEVEL_64; level++) ht_release(ctx, all[k].error2[level]);
   }
   ht_release(ctx, all);
 }
@@ -354,17 +348,16 @@ ht_status ht_split_encode(ht_split_owner *s, const ht_csr_view *a, const ht_node
   encoder w = {.s = s, .a = a, .codec = ht_split_codec_best(), .graph = graph, .solver_graph = solver_graph};
   int threads = ctx->threads;
   int64_t padded = s->base.view.padded;
-  double *sums = NULL, *scale = NULL;
+  double *scale = NULL;
   int16_t *exponent = NULL;
   scratch *all;
   ht_status status;
   choose_chunks(&w);
   HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, threads, sizeof *all, &all), done);
   HT_TRY_GOTO(ctx, status, create_scratch(&w, all, threads), done);
-  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, HT_LEVEL_64 * padded, sizeof *sums, &sums), done);
+  HT_TRY_GOTO(ctx, status, ht_sums_create(ctx, padded, widest_chunk(&w), &w.error2), done);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, padded, sizeof *scale, &scale), done);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, a->n, sizeof *exponent, &exponent), done);
-  for (int level = 0; level < HT_LEVEL_64; level++) w.error2[level] = sums + level * padded;
   for (int plain = 0; plain < 2; plain++) {
     set_scale(&w, exponent, scale, plain);
     encode_all(&w, all);
@@ -373,7 +366,7 @@ ht_status ht_split_encode(ht_split_owner *s, const ht_csr_view *a, const ht_node
   set_column_errors(&w);
 done:
   release_scratch(ctx, all, threads);
-  ht_release(ctx, sums);
+  ht_sums_release(ctx, &w.error2);
   ht_release(ctx, scale);
   ht_release(ctx, exponent);
   return status;

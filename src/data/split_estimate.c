@@ -43,10 +43,11 @@ ht_status ht_split_estimate(ht_context *ctx, const ht_node_graph *g, const int32
   uint64_t *lines = NULL;
   int32_t *inverse = NULL;
   ht_status status;
-  HT_TRY_GOTO(ctx, status, ht_place_create(ctx, ht_place_capacity(g), &place), done);
+  HT_TRY_GOTO(ctx, status, ht_place_create(ctx, ht_place_capacity(ctx, g), &place), done);
   HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, words, sizeof *lines, &lines), done);
   if (order) {
     HT_TRY_GOTO(ctx, status, ht_allocate(ctx, g->nodes, sizeof *inverse, &inverse), done);
+#pragma omp parallel for schedule(static) num_threads(ctx->threads) if (g->nodes > 20000)
     for (int64_t i = 0; i < g->nodes; i++) inverse[order[i]] = (int32_t)i;
   }
   add_sample(g, order, inverse, &place, lines, words, cost);

@@ -1,5 +1,6 @@
 /* The graph of a matrix by nodes of two or three unknowns. SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
+#include "base/sum.h"
 #include "data/split_internal.h"
 
 enum { SAMPLES = 64, AHEAD = 8 /* rows that are prefetched */ };
@@ -67,10 +68,9 @@ static int is_nearly_full(const ht_csr_view *a, int block, int64_t entries) {
 /* Number of entries of each node into start[1..]; returns whether the whole nodes are nearly full. */
 static int count_columns(ht_context *ctx, const ht_csr_view *a, int block, int64_t nodes, int64_t *start) {
   int threads = ctx->threads;
-  start[0] = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) if (a->nnz > 20000)
   for (int64_t node = 0; node < nodes; node++) start[node + 1] = node_columns(a, block, node, NULL);
-  for (int64_t node = 0; node < nodes; node++) start[node + 1] += start[node];
+  ht_sum_counts(start, nodes, threads);
   return is_nearly_full(a, block, start[nodes]);
 }
 
@@ -130,8 +130,9 @@ ht_status ht_split_permute(ht_context *ctx, const ht_node_graph *g, const int32_
     ht_release(ctx, start);
     return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
   }
-  start[0] = 0;
-  for (int64_t i = 0; i < g->nodes; i++) start[i + 1] = start[i] + g->start[order[i] + 1] - g->start[order[i]];
+#pragma omp parallel for schedule(static) num_threads(threads) if (g->nodes > 20000)
+  for (int64_t i = 0; i < g->nodes; i++) start[i + 1] = g->start[order[i] + 1] - g->start[order[i]];
+  ht_sum_counts(start, g->nodes, threads);
 #pragma omp parallel for schedule(static) num_threads(threads) if (start[g->nodes] > 20000)
   for (int64_t i = 0; i < g->nodes; i++) {
     const int32_t *from = g->columns + g->start[order[i]];

@@ -26,6 +26,9 @@ typedef struct ht_split_owner {
   int16_t *scale_exponent;
   int32_t *inverse; /* of node_order */
   int64_t capacity; /* of a placement */
+  /* From the count to the values of a new split: the group of each entry of the graph, of the slices that have them; or NULL. */
+  uint8_t *group, *has_groups;
+  int32_t *listed; /* and what each tile touches, with room to spare */
 } ht_split_owner;
 
 static inline int64_t ht_split_padded(int64_t n, int block) {
@@ -48,6 +51,11 @@ ht_status ht_split_permute(ht_context *ctx, const ht_node_graph *graph, const in
 static inline int64_t ht_split_reach(const ht_split_view *view, const ht_tile_range *range) {
   int64_t end = ((int64_t)range->high + HT_LANES - 1) * view->block;
   return end < view->padded ? end : view->padded;
+}
+
+/* Column blocks that a tile may touch, at most. */
+static inline int64_t ht_split_most_touched(const ht_split_owner *s, int64_t tile) {
+  return (ht_split_reach(&s->base.view, &s->range[tile]) - s->tile[tile].window * s->base.view.block) / HT_COLUMN_BLOCK + 2;
 }
 
 /* split_layout.c: rows a tile when the caller does not say; tiles with their rows, windows and ranges; slices and counts of

@@ -126,19 +126,21 @@ done:
   return status;
 }
 
-/* Slices and counts of one tile; `seen` is a bit map of column blocks, left cleared. */
+/* Slices, counts and touched column blocks of one tile; `seen` is a bit map of column blocks, left cleared. */
 static void count_tile(const ht_split_owner *s, const ht_node_graph *graph, int64_t tile, ht_place *place, uint64_t *seen) {
   ht_tile *t = &s->tile[tile];
   ht_place_frame frame = ht_split_frame(s, graph, tile);
   for (int64_t k = 0; k < t->slices; k++) {
-    ht_place_slice(place, &frame, t->row / graph->block + k * HT_LANES);
+    int64_t node = t->row / graph->block + k * HT_LANES;
+    ht_place_slice(place, &frame, node);
+    s->has_groups[t->slice + k] = (uint8_t)(node < graph->nodes && ht_place_remember(place, &frame, s->group + graph->start[node]));
     ht_place_mark(place, graph->block, seen);
     s->slice[t->slice + k] = (ht_slice){(uint16_t)place->now->runs, (uint16_t)place->now->gathers};
     t->groups += place->now->runs + place->now->gathers;
     t->nonzeros += place->now->entries * graph->block * graph->block; /* of whole nodes, until the values are seen */
     t->index += place->now->runs + HT_LANES * place->now->gathers;    /* a length until the tiles are summed */
   }
-  t->touches = ht_place_list_marks(seen, t->window * graph->block, ht_split_reach(&s->base.view, &s->range[tile]), NULL);
+  t->touches = ht_place_list_marks(seen, t->window * graph->block, ht_split_reach(&s->base.view, &s->range[tile]), s->listed + t->touch);
 }
 
 ht_status ht_split_count(ht_context *ctx, ht_split_owner *s, const ht_node_graph *graph) {

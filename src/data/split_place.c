@@ -9,15 +9,15 @@
 
 /* Bytes of a group with index and exponent; a gather group also pays for its scattered loads, about 10 bytes' worth of time. */
 enum { RUN_COST = 67, GATHER_COST = 81 + 10, MOST_KEPT = 1024 /* entries of a pattern worth keeping */ };
-enum { FILTER = 8 /* places an entry */, PLAIN = INT32_MAX /* an entry whose offset is no run */ };
+enum { FILTER = 8 /* places an entry */ };
+/* Numbers of offsets: the first stands for all that are no run. */
+enum { PLAIN, FIRST };
 
-int64_t ht_place_capacity(const ht_node_graph *graph) {
-  int64_t longest = 0, sum = 0;
-  for (int64_t i = 0; i < graph->nodes; i++) {
-    int64_t length = graph->start[i + 1] - graph->start[i];
-    if (length > longest) longest = length;
-    sum += length;
-  }
+int64_t ht_place_capacity(const ht_context *ctx, const ht_node_graph *graph) {
+  int64_t longest = 0, sum = graph->start[graph->nodes];
+#pragma omp parallel for schedule(static) num_threads(ctx->threads) reduction(max : longest) if (graph->nodes > 20000)
+  for (int64_t i = 0; i < graph->nodes; i++)
+    if (graph->start[i + 1] - graph->start[i] > longest) longest = graph->start[i + 1] - graph->start[i];
   return longest * HT_LANES < sum ? longest * HT_LANES : sum;
 }
 
@@ -34,10 +34,11 @@ ht_status ht_place_create(ht_context *ctx, int64_t capacity, ht_place *place) {
   place->slots = 64;
   while (place->slots < 2 * capacity) place->slots *= 2;
   HT_TRY(ctx, ht_allocate(ctx, 3 * (capacity + HT_PLACE_KEPT * kept), sizeof *place->memory, &place->memory));
-  HT_TRY(ctx, ht_allocate(ctx, capacity, sizeof *place->offset, &place->offset));
+  HT_TRY(ctx, ht_allocate(ctx, capacity + FIRST, sizeof *place->offset, &place->offset));
   HT_TRY(ctx, ht_allocate(ctx, capacity, sizeof *place->candidate, &place->candidate));
   HT_TRY(ctx, ht_allocate_zeroed(ctx, place->slots, sizeof *place->slot, &place->slot));
   HT_TRY(ctx, ht_allocate(ctx, place->slots * FILTER / 2, sizeof *place->filter, &place->filter));
+  place->offset[PLAIN] = (ht_place_offset){.run = -1};
   for (int k = 0; k < 256; k++) place->lanes_of[k] = (uint8_t)__builtin_popcount((unsigned)k);
   int32_t *next = give(&place->own, capacity, place->memory);
   for (int k = 0; k < HT_PLACE_KEPT; k++) next = give(&place->kept[k], kept, next);
@@ -82,12 +83,20 @@ static int is_inside(const ht_placement *p, const ht_place_frame *f, int64_t nod
   return node + low >= HT_LANES && node + high + HT_LANES < f->padded_nodes;
 }
 
-/* Where a placement of this pattern is kept: by some of its entries. */
-static uint32_t kept_at(const ht_placement *p) {
+/* Of a pattern: from some of its entries. */
+static uint32_t key_of(const ht_placement *p) {
   int64_t entries = p->begin[HT_LANES];
   uint32_t key = (uint32_t)entries * 2654435769u;
   for (int k = 0; k < 4; k++) key = (key ^ (uint32_t)p->column[(entries - 1) * k / 3]) * 2246822519u;
-  return key >> 16 & (HT_PLACE_KEPT - 1);
+  return key;
+}
+
+/* Where a placement of this pattern is kept; *again: the pattern that came here before was this one, by its key. */
+static ht_placement *kept_at(ht_place *s, int *again) {
+  uint32_t key = key_of(&s->own), place = key >> 16 & (HT_PLACE_KEPT - 1);
+  *again = s->key[place] == key;
+  s->key[place] = key;
+  return &s->kept[place];
 }
 
 static int same_pattern(const ht_placement *a, const ht_placement *b) {
@@ -140,23 +149,28 @@ static ht_place_slot *find_slot(const ht_place *s, int32_t offset, uint32_t mask
 }
 
 /* Which lanes have an entry on an offset that falls on each place of the filter; left[] the number of entries of each lane. */
-static void fill_filter(ht_place *s, range in, uint32_t mask, int32_t *left) {
+static inline __attribute__((always_inline)) void fill_filter(ht_place *s, const range *in, uint32_t mask, int32_t *left) {
   const ht_placement *p = &s->own;
-  memset(s->filter, 0, mask + 1);
-  for (int l = 0; l < HT_LANES; l++)
-    for (int64_t e = p->begin[l]; e < p->begin[l + 1]; e++) {
-      int counts = p->column[e] >= in.low && p->column[e] < in.high;
-      s->filter[hash(p->column[e] - l) & mask] |= (uint8_t)(counts << l);
-      left[l] += counts;
+  uint8_t *filter = s->filter; /* locals: a byte that is written might be any of the others */
+  memset(filter, 0, mask + 1);
+  for (int l = 0; l < HT_LANES; l++) {
+    const int32_t *column = p->column;
+    int32_t count = 0;
+    for (int64_t e = p->begin[l], end = p->begin[l + 1]; e < end; e++) {
+      int counts = !in || (column[e] >= in->low && column[e] < in->high);
+      filter[hash(column[e] - l) & mask] |= (uint8_t)(counts << l);
+      count += counts;
     }
+    left[l] = count;
+  }
 }
 
 /* Rows in any order: by a hash table. Most offsets of an unstructured mesh are found in one or two lanes and cannot become runs:
  * a filter without branches tells so of nearly all, and only the others enter the table. Entries get the number of their offset,
- * or PLAIN, or -1 when they are of another window. */
-static int64_t hash_offsets(ht_place *s, range in, int32_t *left) {
-  ht_placement *p = &s->own;
-  int64_t found = 0;
+ * or PLAIN, or -1 when they are of another window. `in` NULL: all are of this one. */
+static inline __attribute__((always_inline)) int64_t hash_offsets(ht_place *s, const range *in, int32_t *left) {
+  const ht_placement *p = &s->own;
+  int64_t found = FIRST;
   uint32_t mask = table_mask(p, 2), filter_mask = table_mask(p, FILTER);
   fill_filter(s, in, filter_mask, left);
   int fewest = fewest_lanes(left);
@@ -164,15 +178,18 @@ static int64_t hash_offsets(ht_place *s, range in, int32_t *left) {
     memset(s->slot, 0, (size_t)s->slots * sizeof *s->slot);
     s->stamp = 1;
   }
-  for (int l = 0; l < HT_LANES; l++)
-    for (int64_t e = p->begin[l]; e < p->begin[l + 1]; e++) {
-      int32_t base = p->column[e] - l;
-      if (p->column[e] < in.low || p->column[e] >= in.high) {
-        p->group[e] = -1;
+  for (int l = 0; l < HT_LANES; l++) {
+    const int32_t *column = p->column;
+    const uint8_t *filter = s->filter;
+    int32_t *group = p->group;
+    for (int64_t e = p->begin[l], end = p->begin[l + 1]; e < end; e++) {
+      int32_t base = column[e] - l;
+      if (in && (column[e] < in->low || column[e] >= in->high)) {
+        group[e] = -1;
         continue;
       }
-      p->group[e] = PLAIN;
-      if (s->lanes_of[s->filter[hash(base) & filter_mask]] < fewest) continue;
+      group[e] = PLAIN;
+      if (s->lanes_of[filter[hash(base) & filter_mask]] < fewest) continue;
       ht_place_slot *slot = find_slot(s, base, mask);
       if (slot->stamp != s->stamp) {
         *slot = (ht_place_slot){s->stamp, (int32_t)found};
@@ -180,8 +197,9 @@ static int64_t hash_offsets(ht_place *s, range in, int32_t *left) {
       }
       s->offset[slot->offset].lanes |= (uint8_t)(1u << l);
       s->offset[slot->offset].count++;
-      p->group[e] = slot->offset;
+      group[e] = slot->offset;
     }
+  }
   return found;
 }
 
@@ -193,7 +211,7 @@ static inline int32_t head_of(const ht_placement *p, int l, int64_t e, range in)
 /* Ascending rows: by merging the lanes, which is quicker the more offsets they share. */
 static int64_t merge_offsets(ht_place *s, range in, int32_t *left) {
   ht_placement *p = &s->own;
-  int64_t found = 0, at[HT_LANES];
+  int64_t found = FIRST, at[HT_LANES];
   int32_t head[HT_LANES];
   for (int l = 0; l < HT_LANES; l++) {
     for (at[l] = p->begin[l]; at[l] < p->begin[l + 1] && p->column[at[l]] < in.low; at[l]++) p->group[at[l]] = -1;
@@ -224,7 +242,7 @@ static int64_t merge_offsets(ht_place *s, range in, int32_t *left) {
 /* Offsets that may be runs, those of most lanes first. */
 static int64_t list_candidates(ht_place *s, int64_t node, int64_t padded_nodes, int64_t found, int fewest) {
   int64_t candidates = 0, sorted = 0;
-  for (int64_t k = 0; k < found; k++) {
+  for (int64_t k = FIRST; k < found; k++) {
     const ht_place_offset *o = &s->offset[k];
     if (o->count >= fewest && node + o->base >= 0 && node + o->base + HT_LANES <= padded_nodes) s->candidate[candidates++] = (int32_t)k;
   }
@@ -257,18 +275,22 @@ static void choose_runs(ht_place *s, int64_t node, int64_t padded_nodes, int64_t
   }
 }
 
-static void number_groups(ht_place *s) {
+/* Without branches where all entries count: which are of a run is hard to foretell. */
+static inline __attribute__((always_inline)) void number_groups(ht_place *s, int whole) {
   ht_placement *p = &s->own;
-  p->gathers = 0;
+  const ht_place_offset *offset = s->offset;
+  int32_t *group = p->group, runs = p->runs, most = 0;
   for (int l = 0; l < HT_LANES; l++) {
-    int32_t rank = 0;
-    for (int64_t e = p->begin[l]; e < p->begin[l + 1]; e++) {
-      if (p->group[e] == -1) continue;
-      int32_t run = p->group[e] == PLAIN ? -1 : s->offset[p->group[e]].run;
-      p->group[e] = run >= 0 ? run : p->runs + rank++;
+    int32_t next = runs;
+    for (int64_t e = p->begin[l], end = p->begin[l + 1]; e < end; e++) {
+      if (!whole && group[e] == -1) continue;
+      int32_t run = offset[group[e]].run, is_plain = run < 0;
+      group[e] = is_plain ? next : run;
+      next += is_plain;
     }
-    if (rank > p->gathers) p->gathers = rank;
+    most = next > most ? next : most;
   }
+  p->gathers = most > runs ? most - runs : 0;
 }
 
 void ht_place_slice(ht_place *s, const ht_place_frame *f, int64_t node) {
@@ -277,17 +299,46 @@ void ht_place_slice(ht_place *s, const ht_place_frame *f, int64_t node) {
   int64_t entries = s->own.begin[HT_LANES];
   ht_placement *kept = NULL;
   if (f->whole && entries > 0 && entries <= MOST_KEPT && is_inside(&s->own, f, node)) {
-    kept = &s->kept[kept_at(&s->own)];
-    s->now = kept;
+    int again;
+    s->now = kept = kept_at(s, &again);
     if (same_pattern(kept, &s->own)) return;
+    if (!again) kept = NULL; /* most patterns of an unstructured mesh never come back */
   }
   range in = {f->low - node, f->high - node};
   int32_t left[HT_LANES] = {0};
-  int64_t found = f->inverse || f->graph->permuted ? hash_offsets(s, in, left) : merge_offsets(s, in, left);
+  int64_t found;
+  if (!f->inverse && !f->graph->permuted)
+    found = merge_offsets(s, in, left);
+  else
+    found = f->whole ? hash_offsets(s, NULL, left) : hash_offsets(s, &in, left);
   choose_runs(s, node, f->padded_nodes, found, left);
-  number_groups(s);
+  if (f->whole)
+    number_groups(s, 1);
+  else
+    number_groups(s, 0);
   s->now = &s->own;
   if (kept) keep(&s->own, kept);
+}
+
+int ht_place_remember(const ht_place *s, const ht_place_frame *f, uint8_t *group) {
+  const ht_placement *p = &s->own;
+  if (s->now != p || !f->whole || p->runs + p->gathers > UINT8_MAX) return 0;
+  for (int64_t e = 0; e < p->begin[HT_LANES]; e++) group[e] = (uint8_t)p->group[e];
+  return 1;
+}
+
+void ht_place_recall(ht_place *s, const ht_place_frame *f, int64_t node, const ht_slice *slice, const uint8_t *group) {
+  ht_placement *p = &s->own;
+  collect(p, f, node);
+  s->node = node;
+  s->now = p;
+  p->runs = slice->runs;
+  p->gathers = slice->gathers;
+  p->entries = p->begin[HT_LANES];
+  for (int64_t e = 0; e < p->entries; e++) p->group[e] = group[e];
+  for (int l = 0; l < HT_LANES && p->runs > 0; l++)
+    for (int64_t e = p->begin[l]; e < p->begin[l + 1]; e++)
+      if (p->group[e] < p->runs) p->run_column[p->group[e]] = p->column[e] - l;
 }
 
 static void mark(uint64_t *seen, int64_t unknown) {
@@ -305,7 +356,7 @@ void ht_place_mark(const ht_place *place, int block, uint64_t *seen) {
   for (int64_t e = 0; p->gathers > 0 && e < p->begin[HT_LANES]; e++) {
     if (p->group[e] < p->runs) continue;
     mark(seen, (place->node + p->column[e]) * block);
-    mark(seen, (place->node + p->column[e]) * block + block - 1);
+    if (block > 1) mark(seen, (place->node + p->column[e]) * block + block - 1);
   }
 }
 

@@ -38,6 +38,7 @@ typedef struct ht_place {
   int64_t node;                     /* its first node */
   ht_placement own;                 /* found anew */
   ht_placement kept[HT_PLACE_KEPT]; /* found before: a mesh has few patterns that come again and again */
+  uint32_t key[HT_PLACE_KEPT];      /* of the pattern that last came to the place of each */
   int32_t *memory;                  /* of the placements */
   ht_place_offset *offset;
   int32_t *candidate; /* offsets that may become runs */
@@ -61,8 +62,11 @@ typedef struct ht_place_frame {
 } ht_place_frame;
 
 void ht_place_slice(ht_place *place, const ht_place_frame *frame, int64_t node);
+/* Keep the groups of a placement that took work, a byte an entry, for ht_place_recall to find it again; 0: it was not kept. */
+int ht_place_remember(const ht_place *place, const ht_place_frame *frame, uint8_t *group);
+void ht_place_recall(ht_place *place, const ht_place_frame *frame, int64_t node, const ht_slice *slice, const uint8_t *group);
 /* Largest number of entries that eight consecutive nodes have in any order. */
-int64_t ht_place_capacity(const ht_node_graph *graph);
+int64_t ht_place_capacity(const ht_context *ctx, const ht_node_graph *graph);
 
 /* Mark the column blocks that the slice reads in a bit map; then list the marks between two unknowns into out (NULL: only
  * count them), and clear them. */

@@ -1,6 +1,7 @@
 /* The operator on the split storage: orders and scales the vectors around the product. SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include "data/order.h"
+#include "data/order_cache.h"
 #include "data/split.h"
 #include "op/operator.h"
 
@@ -74,7 +75,7 @@ static ht_status order_nodes(ht_context *ctx, int ordering, const ht_node_graph 
   if (ordering == HT_ORDERING_NATURAL) return HT_OK;
   if (ordering == HT_ORDERING_AUTO) return ht_order_auto(ctx, graph, order);
   HT_TRY(ctx, ht_allocate(ctx, graph->nodes, sizeof **order, order));
-  return ht_order_rcm(ctx, graph, *order);
+  return ht_order_rcm_kept(ctx, graph, *order);
 }
 
 static ht_status build(ht_context *ctx, split_operator *op, const ht_operator_options *options, const ht_csr_view *a,

@@ -2,7 +2,7 @@
 #include <float.h>
 #include <math.h>
 #include "data/order.h"
-#include "data/patches.h"
+#include "data/order_cache.h"
 #include "op/operator.h"
 
 enum { PARALLEL_FROM = 20000 }; /* rows */
@@ -70,9 +70,9 @@ static ht_status order_nodes(store_operator *op, int ordering, const ht_node_gra
   }
   op->base.ordering = patch_nodes ? "patches" : "rcm";
   HT_TRY(ctx, ht_allocate(ctx, graph->nodes, sizeof **order, order));
-  if (!patch_nodes) return ht_order_rcm(ctx, graph, *order);
+  if (!patch_nodes) return ht_order_rcm_kept(ctx, graph, *order);
   const ht_csr_view pattern = {.n = graph->nodes, .nnz = graph->start[graph->nodes], .row_start = graph->start, .columns = graph->columns};
-  return ht_order_patches(ctx, &pattern, patch_nodes, *order);
+  return ht_order_patches_kept(ctx, &pattern, patch_nodes, *order);
 }
 
 /* What is ordered are the blocks of unknowns that stay together. */

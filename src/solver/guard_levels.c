@@ -32,17 +32,17 @@ static int64_t sum_of_levels(const ht_guard *g) {
 }
 
 /* The lowest level whose error the policy leaves to replacement; one that holds every value exactly has none. */
-static ht_level level_to_replace(const ht_guard *g) {
+static ht_level lowest_inexact_level(const ht_guard *g) {
   const double exact[HT_LEVELS] = {g->known->share_exact_16, g->known->share_exact_32, 1};
   ht_level lowest = ht_guard_lowest_level(g);
   return g->policy.replaces && !g->by_budget && !(exact[lowest] == 1) ? lowest : HT_LEVEL_64;
 }
 
-void ht_guard_note_levels(ht_guard *g) { g->to_replace = level_to_replace(g); }
+void ht_guard_note_levels(ht_guard *g) { g->to_replace = lowest_inexact_level(g); }
 
 /* A policy that mixes low levels into its choice: the first one to be read begins a gap, and the lowest says how soon it is closed. */
 static void follow_levels(ht_guard *g) {
-  ht_level lowest = level_to_replace(g);
+  ht_level lowest = lowest_inexact_level(g);
   if (lowest >= g->to_replace) return;
   if (g->to_replace == HT_LEVEL_64) g->reference = g->loop->state.norm_r;
   g->to_replace = lowest;

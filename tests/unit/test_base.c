@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/context.h"
+#include "base/sum.h"
 #include "halftone/options.h"
 #include "halftone/report.h"
 #include "halftone/version.h"
@@ -274,6 +275,24 @@ static void the_version_is_the_headers(void **state) {
   assert_string_equal(ht_version(), text);
 }
 
+/* Around the parts that threads add up on their own. */
+static void counts_become_offsets(void **state) {
+  static const int64_t sizes[] = {0, 1, 4095, 4096, 4097, 8192, 20001, 50000};
+  enum { LARGEST = 50000 };
+  int64_t *start = malloc((LARGEST + 1) * sizeof *start);
+  (void)state;
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+    for (int threads = 1; threads <= 3; threads++) {
+      int64_t sum = 0;
+      start[0] = -7; /* is overwritten */
+      for (int64_t i = 0; i < sizes[k]; i++) start[i + 1] = i % 5;
+      ht_sum_counts(start, sizes[k], threads);
+      assert_int_equal(start[0], 0);
+      for (int64_t i = 0; i < sizes[k]; i++) assert_int_equal(start[i + 1], sum += i % 5);
+    }
+  free(start);
+}
+
 #define WITH_CONTEXT(test) cmocka_unit_test_setup_teardown(test, make_context, free_context)
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -289,6 +308,7 @@ int main(void) {
       WITH_CONTEXT(config_files_hold_no_zero_bytes),
       cmocka_unit_test(a_cleared_report_is_all_unknown_in_json),
       cmocka_unit_test(the_version_is_the_headers),
+      cmocka_unit_test(counts_become_offsets),
   };
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

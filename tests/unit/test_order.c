@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "data/order.h"
+#include "data/order_cache.h"
+#include "data/patches.h"
 #include "halftone/context.h"
+#include "support/failing.h"
 
 typedef struct mesh {
   ht_node_graph graph;
@@ -149,6 +152,37 @@ static void test_odd_graphs(void **state) {
   ht_context_destroy(ctx);
 }
 
+/* Levels of many nodes are worked on by all threads: the same order, also where a neighbour is named twice, or does not know it is one. */
+static void test_threads(void **state) {
+  enum { N = 60000, NEIGHBOURS = 7, MOST_THREADS = 4 };
+  int64_t *start = calloc(N + 1, 8);
+  int32_t *columns = malloc((size_t)N * (NEIGHBOURS + 1) * 4), *order[MOST_THREADS];
+  (void)state;
+  for (int kind = 0; kind < 3; kind++) {
+    int64_t nnz = 0;
+    for (int64_t i = 0; i < N; i++) {
+      for (int k = 0; kind < 2 && k < NEIGHBOURS; k++)
+        columns[nnz++] = (int32_t)(kind ? (i * 8 + k) % N : below(N));                    /* or a tree, folded */
+      for (int64_t j = 0; kind == 2 && i == 7 && j < N; j++) columns[nnz++] = (int32_t)j; /* a hub */
+      if (kind == 2) columns[nnz++] = 7;
+      if (i % 5 == 0 && nnz > start[i]) columns[nnz++] = columns[start[i]]; /* twice */
+      start[i + 1] = nnz;
+    }
+    ht_node_graph graph = {.block = 1, .nodes = N, .start = start, .columns = columns};
+    for (int t = 0; t < MOST_THREADS; t++) {
+      ht_context *ctx = context();
+      assert_int_equal(ht_context_set_threads(ctx, t + 1), HT_OK);
+      order[t] = malloc(N * sizeof **order);
+      assert_int_equal(ht_order_rcm(ctx, &graph, order[t]), HT_OK);
+      check_permutation(order[t], N);
+      assert_memory_equal(order[t], order[0], N * sizeof **order);
+      ht_context_destroy(ctx);
+    }
+    for (int t = 0; t < MOST_THREADS; t++) free(order[t]);
+  }
+  free(start), free(columns);
+}
+
 /* A grid in natural order stays; the same grid numbered at random is reordered. */
 static void test_auto(void **state) {
   (void)state;
@@ -170,8 +204,79 @@ static void test_auto(void **state) {
   ht_context_destroy(ctx);
 }
 
+/* Orders found by ht_order_rcm_kept and ht_order_patches_kept; returns the number of allocations that took. */
+static long find_kept(ht_context *ctx, failing_allocator *memory, const mesh *g, int64_t rows, int32_t *order) {
+  long before = memory->requests;
+  const ht_csr_view a = {.n = g->graph.nodes, .nnz = g->start[g->graph.nodes], .row_start = g->start, .columns = g->columns};
+  assert_int_equal(rows ? ht_order_patches_kept(ctx, &a, rows, order) : ht_order_rcm_kept(ctx, &g->graph, order), HT_OK);
+  assert_string_equal(ht_context_error(ctx), "");
+  return memory->requests - before;
+}
+
+/* The same pattern elsewhere in memory gets the order that was found before, and no other pattern, be it of the same size. */
+static void test_kept(void **state) {
+  enum { M = 40, N = M * M, KEPT = 8 };
+  failing_allocator memory;
+  ht_context *ctx;
+  int32_t *numbers[KEPT + 1], *order = malloc(N * sizeof *order), *expected = malloc(N * sizeof *order);
+  (void)state;
+  assert_int_equal(failing_context(&memory, &ctx), HT_OK);
+  for (int k = 0; k <= KEPT; k++) numbers[k] = shuffled(N);
+  for (int64_t rows = 0; rows <= 128; rows += 128)
+    for (int k = 0; k <= KEPT; k++) {
+      mesh g = grids(1, M, numbers[k]), again = grids(1, M, numbers[k]);
+      assert_true(find_kept(ctx, &memory, &g, rows, expected) > 0);
+      assert_int_equal(find_kept(ctx, &memory, &again, rows, order), 0);
+      assert_memory_equal(order, expected, N * sizeof *order);
+      const ht_csr_view a = {.n = N, .nnz = again.start[N], .row_start = again.start, .columns = again.columns};
+      assert_int_equal(rows ? ht_order_patches(ctx, &a, rows, order) : ht_order_rcm(ctx, &again.graph, order), HT_OK);
+      assert_memory_equal(order, expected, N * sizeof *order);
+      release(&g), release(&again);
+    }
+  mesh first = grids(1, M, numbers[0]), second = grids(1, M, numbers[1]), last = grids(1, M, numbers[KEPT]);
+  assert_int_equal(find_kept(ctx, &memory, &last, 128, order), 0);
+  assert_true(find_kept(ctx, &memory, &last, 64, order) > 0);   /* other patches */
+  assert_true(find_kept(ctx, &memory, &first, 128, order) > 0); /* the oldest had to go */
+  last.columns[last.start[N] - 1] ^= 1;
+  assert_true(find_kept(ctx, &memory, &last, 128, order) > 0); /* one entry differs, */
+  last.columns[last.start[N] - 1] ^= 1;
+  for (int64_t i = 1; i <= N / 2; i++) last.start[i]--;
+  assert_true(find_kept(ctx, &memory, &last, 128, order) > 0); /* or the rows' ends alone */
+  ht_context_destroy(ctx);
+  assert_int_equal(memory.alive, 0);
+  release(&first), release(&second), release(&last);
+  for (int k = 0; k <= KEPT; k++) free(numbers[k]);
+  free(order), free(expected);
+}
+
+/* No memory to keep an order: it is found all the same, and found anew the next time. */
+static void test_not_kept(void **state) {
+  enum { M = 40, N = M * M };
+  int32_t *number = shuffled(N), *order = malloc(N * sizeof *order), *expected = malloc(N * sizeof *order);
+  mesh g = grids(1, M, number);
+  long requests = 0;
+  (void)state;
+  for (int refused = 0; refused < 3; refused++) { /* none, the order's memory, the cache's own */
+    failing_allocator memory;
+    ht_context *ctx;
+    assert_int_equal(failing_context(&memory, &ctx), HT_OK);
+    if (refused) memory.fail_at = memory.requests + requests - refused;
+    long made = find_kept(ctx, &memory, &g, 0, refused ? order : expected);
+    if (!refused) requests = made;
+    if (refused) assert_memory_equal(order, expected, N * sizeof *order);
+    assert_true((find_kept(ctx, &memory, &g, 0, order) == 0) == !refused);
+    assert_memory_equal(order, expected, N * sizeof *order);
+    ht_context_destroy(ctx);
+    assert_int_equal(memory.alive, 0);
+  }
+  release(&g);
+  free(number), free(order), free(expected);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_shuffled_grid), cmocka_unit_test(test_components),
-                                     cmocka_unit_test(test_odd_graphs), cmocka_unit_test(test_auto)};
+                                     cmocka_unit_test(test_odd_graphs),    cmocka_unit_test(test_auto),
+                                     cmocka_unit_test(test_kept),          cmocka_unit_test(test_not_kept),
+                                     cmocka_unit_test(test_threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,14 @@
 #include <omp.h>
 #include <string.h>
 #include "backend/cuda/store.h"
+#include "base/sum.h"
 
 enum {
   THREADS_MOST = 640, /* of a block of the persistent engine with one row a thread */
   WINDOW = 1024,      /* rows that are sorted together where there are no patches */
   LANE_GROUPS = 32,
   SORTED_LENGTHS = 4096,
-  PARALLEL_FROM = 20000, /* rows */
-  SUMMED = 4096          /* rows that are added up together */
+  PARALLEL_FROM = 20000 /* rows */
 };
 static const double WASTE = 1.1; /* padding that is worth sorting for */
 
@@ -70,15 +70,8 @@ static ht_status make_start(ht_store *store, const ht_csr_view *a) {
   HT_TRY(store->ctx, ht_allocate(store->ctx, padded + 1, sizeof *store->start, &store->start));
   start = store->start;
 #pragma omp parallel for schedule(static) num_threads(threads) if (padded > PARALLEL_FROM)
-  for (int64_t begin = 0; begin < padded; begin += SUMMED) { /* each from zero on */
-    int64_t sum = 0, end = begin + SUMMED < padded ? begin + SUMMED : padded;
-    for (int64_t i = begin; i < end; i++) start[i + 1] = sum += length_of(a, store->order[i]);
-  }
-  start[0] = 0;
-  for (int64_t end = SUMMED; end < padded; end += SUMMED) start[end + SUMMED < padded ? end + SUMMED : padded] += start[end];
-#pragma omp parallel for schedule(static) num_threads(threads) if (padded > PARALLEL_FROM)
-  for (int64_t begin = SUMMED; begin < padded; begin += SUMMED) /* what stands before; the last of each has it */
-    for (int64_t i = begin + 1; i < padded && i < begin + SUMMED; i++) start[i] += start[begin];
+  for (int64_t i = 0; i < padded; i++) start[i + 1] = length_of(a, store->order[i]);
+  ht_sum_counts(start, padded, threads);
   return HT_OK;
 }
 
