@@ -17,7 +17,7 @@ def main():
     args = parse(p)
     args.backend, folder, rows = "cuda", pathlib.Path(args.folder), []
     labels = dict(LABELS, **{f"learned:{args.transfer}.safetensors": "transfer"})
-    known = {r["name"]: r for r in csv.DictReader((l for l in open(args.table) if not l.startswith("#")), delimiter="\t")}
+    known = {r["name"]: r for r in listed(args.table)}
     for setting in SETTINGS:
         path = folder / f"{setting}.json"
         if not path.exists(): continue

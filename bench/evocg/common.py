@@ -8,7 +8,8 @@ import argparse, csv, datetime, json, math, os, pathlib, shlex, statistics, subp
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LEAST_ITERATIONS, MOST_ITERATIONS = 50, 10000  # of FP64: below and above a run is listed, not averaged
-PAPER_TRAINING = "--reward paper"  # 1,000 episodes and the paper's hyperparameters are this reward's defaults
+# Equation 11, 1,000 episodes, and all of the paper's hyperparameters but two, with which it stays at FP64 (training.py)
+PAPER_TRAINING = "--reward paper --learning-rate 1e-3 --entropy-weight 0.002"
 SETTINGS = {  # what is compared under which rules
     "cg": dict(precond="none", engine="paper", options=["guard=off", "stopping=paper", "format=tilecsc", "ordering=natural"]),
     "guarded": dict(precond="none", engine="paper", options=["format=tilecsc", "ordering=natural"]),
@@ -32,7 +33,7 @@ def parser(doc, **defaults):
     p.add_argument("--policies", default="", help="folder of trained policies NAME.safetensors (OUT/policies); missing ones are trained")
     p.add_argument("--no-train", action="store_true", help="leave out what has no policy")
     p.add_argument("--episodes", type=int, default=1000)
-    p.add_argument("--train", default=PAPER_TRAINING, help="further options of `halftone train` (--reward paper)")
+    p.add_argument("--train", default=PAPER_TRAINING, help="options of `halftone train` (%(default)s)")
     p.add_argument("--transfer", default="mesh2e1", help="the matrix whose policy is carried to the others")
     p.add_argument("--pairs", type=int, default=defaults.get("pairs", 5))
     p.add_argument("--threads", type=int, default=0, help="of the CPU; 0: all that this process may use")
@@ -62,9 +63,12 @@ def find_real(folder, name):
     return None
 
 
+def listed(table): return list(csv.DictReader([l for l in pathlib.Path(table).read_text().splitlines() if not l.startswith("#")], delimiter="\t"))
+
+
 def cases(args):
     """The rows asked for. kind: real (a file was found), formula (the generator gives the collection's matrix) or stand-in."""
-    rows = [r for r in csv.DictReader((l for l in open(args.table) if not l.startswith("#")), delimiter="\t")]
+    rows = listed(args.table)
     names, sets = args.only.split(","), set(args.sets.split(","))
     rows = [r for r in rows if (r["name"] in names or r["for"] in names if args.only else sets & set(r["sets"].split(",")))]
     if not rows: sys.exit("no row of the table matches")
@@ -131,14 +135,16 @@ def read_policy(path):
     return tensors, head["__metadata__"], raw, size
 
 
-def constant_policy(path, out):
+def constant_policy(path, out, interval=None):
     """The same network with the bias of its first action, FP64, raised beyond the others: what inference costs when it changes nothing."""
     import numpy as np
     _, _, raw, size = read_policy(path)
-    head, data = json.loads(raw[8:8 + size]), bytearray(raw)
-    bias = head["policy.bias"]
-    np.frombuffer(data, "<f4", 1, 8 + size + bias["data_offsets"][0])[:] = 30000  # within FP16, in which weights are deployed
-    pathlib.Path(out).write_bytes(bytes(data))
+    head, data = json.loads(raw[8:8 + size]), bytearray(raw[8 + size:])
+    np.frombuffer(data, "<f4", 1, head["policy.bias"]["data_offsets"][0])[:] = 30000  # within FP16, in which weights are deployed
+    if interval: head["__metadata__"]["interval"] = str(interval)
+    text = json.dumps(head).encode()
+    text += b" " * (-len(text) % 8)
+    pathlib.Path(out).write_bytes(len(text).to_bytes(8, "little") + text + bytes(data))
 
 
 # ---- measurements ----
@@ -162,12 +168,12 @@ def contestants(args, case, wanted):
     """Label to policy; those that have no file are left out."""
     out = {}
     for label in wanted:
-        if label in ("learned", "transfer", "constant"):
+        if label in ("learned", "transfer", "constant", "constant8"):
             own = policy(args, args.transfer if label == "transfer" else case["name"], None if label == "transfer" else case)
             if own is None: continue
-            if label == "constant":
-                path = args.policies / f"{case['name']}.constant.safetensors"
-                if not path.exists(): constant_policy(own, path)
+            if label.startswith("constant"):
+                path = args.policies / f"{case['name']}.{label}.safetensors"
+                if not path.exists(): constant_policy(own, path, 8 if label == "constant8" else None)
                 own = path
             out[label] = f"learned:{own}"
         else: out[label] = {"f64": "fixed:f64", "f32": "fixed:f32", "16": "fixed:bf16"}.get(label, label)
@@ -203,7 +209,7 @@ def option_list(setting, backend):
 
 def bench_cpu(args, case, setting, who, rounds):
     r = subprocess.run([args.halftone, "bench", matrix(args, case), "--json", "--policy", ",".join(who.values()), "--repeat", str(rounds), "--rtol", "1e-10", "--max-iterations", str(MOST_ITERATIONS),
-                        "--no-exactness-flags", "--backend", "cpu", "--threads", str(args.threads), *option_list(setting, "cpu")], capture_output=True, text=True)
+                        *([] if setting == "product" else ["--no-exactness-flags"]), "--backend", "cpu", "--threads", str(args.threads), *option_list(setting, "cpu")], capture_output=True, text=True)
     if r.returncode: print(f"{case['name']}: {r.stderr.strip()}", file=sys.stderr); return {}
     return dict(zip(who, json.loads(r.stdout)["policies"]))
 
@@ -331,6 +337,13 @@ def beside(rows):
     return table(["what", "paper (A100)", "ours"], rows)
 
 
+def known_numbers(data):
+    """NaN is not JSON."""
+    if isinstance(data, dict): return {k: known_numbers(v) for k, v in data.items()}
+    if isinstance(data, (list, tuple)): return [known_numbers(v) for v in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
 def publish(args, name, title, parts, data):
     """OUT/NAME.md and OUT/NAME.json. parts: paragraphs and tables."""
     known = about(args)
@@ -338,5 +351,5 @@ def publish(args, name, title, parts, data):
     text = f"# {title}\n\n{known['backend']}, {where.get('cpu', known['cpu'])}, {where.get('cores', known['cores'])} cores, {where.get('date', known['date'])}, {where.get('commit', known['commit'])}. Averaged are matrices that FP64 solves in {LEAST_ITERATIONS} to {MOST_ITERATIONS:,} iterations; the others are listed.\n\n" + "\n".join(parts)
     stem = name if args.backend == "cpu" else f"{name}-cuda"
     (args.out / f"{stem}.md").write_text(text)
-    (args.out / f"{stem}.json").write_text(json.dumps(dict(known, **data), indent=1))
+    (args.out / f"{stem}.json").write_text(json.dumps(known_numbers(dict(known, **data)), indent=1))
     print(text)

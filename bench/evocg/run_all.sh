@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 seconds=3600
 if [[ ${1:-} =~ ^[0-9]+$ ]]; then seconds=$1; shift; fi
 end=$((SECONDS + seconds)) failed=0
-for experiment in precision rule transfer jacobi cost endtoend trajectories reuse fp8; do
+for experiment in training precision rule transfer jacobi cost endtoend trajectories reuse fp8; do
   left=$((end - SECONDS))
   [ $left -gt 0 ] || { echo "run_all: the time is over before $experiment" >&2; left=0; }
   measured=(); [ $left -gt 0 ] || measured=(--measured)
