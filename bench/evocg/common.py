@@ -35,7 +35,7 @@ def parser(doc, **defaults):
     p.add_argument("--episodes", type=int, default=1000)
     p.add_argument("--train", default=PAPER_TRAINING, help="options of `halftone train` (%(default)s)")
     p.add_argument("--transfer", default="mesh2e1", help="the matrix whose policy is carried to the others")
-    p.add_argument("--pairs", type=int, default=defaults.get("pairs", 5))
+    p.add_argument("--pairs", type=int, default=defaults.get("pairs", 5), help="rounds; 1: no times, iterations and accuracy alone")
     p.add_argument("--threads", type=int, default=0, help="of the CPU; 0: all that this process may use")
     p.add_argument("--budget", type=float, default=1e9, help="seconds after which no new matrix is begun")
     p.add_argument("--measured", action="store_true", help="tabulate what OUT holds, measure nothing")
@@ -247,7 +247,7 @@ def read_gpu(path, setting, label_of, case=None):
         label = label_of.get(r["policy"])
         if label is None: continue
         if r.get("error"): print(f"{r['matrix']}, {label}: {r['error']}", file=sys.stderr); continue
-        row = {k: r.get(k) for k in ("outcome", "n", "nnz", "iterations", "products", "replacements", "residual_true", "policy_chosen", "engine", "format", "bytes_matrix", "bytes_f64", "bytes_f32", "bytes_16", "bytes_vectors", "us_per_iteration_cusparse", "us_per_iteration_graph", "us_product_cusparse", "time_cusparse_s", "time_graph_s", "iterations_cusparse")}
+        row = {k: r.get(k) for k in ("outcome", "n", "nnz", "iterations", "products", "replacements", "residual_true", "policy_chosen", "engine", "format", "bytes_matrix", "bytes_f64", "bytes_f32", "bytes_16", "bytes_vectors", "us_per_iteration_cusparse", "us_per_iteration_graph", "us_product_cusparse", "time_cusparse_s", "time_graph_s", "iterations_cusparse", "pairs")}
         certificate = r["time_certificate_s"] or 0
         row["loop_s"] = r["us_per_iteration"] * 1e-6 * r["iterations"]
         row.update(least_s=r["time_min_s"], most_s=r["time_max_s"])
@@ -272,6 +272,9 @@ def mix(row):
     parts = [max((row["bytes_f64"] or 0) - certificates, 0) / (8 + over), (row["bytes_f32"] or 0) / (4 + over), (row["bytes_16"] or 0) / (2 + over)]
     total = sum(parts)
     return [p / total for p in parts] if total else [1.0, 0.0, 0.0]
+
+
+def speed(row): return row["speedup"] if row.get("pairs") != 1 else float("nan")  # one round is no measurement of time
 
 
 def fair(row): return row["outcome"] == "converged" and LEAST_ITERATIONS <= row["iterations"] <= MOST_ITERATIONS

@@ -17,11 +17,11 @@ def main(argv=None):
     got, memory, over, lines, often = by_matrix(measure(args, "cg", ["f64", "constant", "constant8"], rows)), [], [], [], []
     split = {r["matrix"]: r for r in measure(args, "product", ["f64", "auto"], rows) if r["contestant"] == "f64"}
     for name, g in got.items():
-        f, c, t, s = g.get("f64"), g.get("constant"), training(args, name), split.get(name)
+        f, t, s = g.get("f64"), training(args, name), split.get(name)
         if not f: continue
         memory.append(f["bytes_matrix"] / f["bytes_csr"])
-        if c and c["iterations"] == f["iterations"]: over.append(max(c["loop_s"] / f["loop_s"] - 1, 0))
-        eight = g.get("constant8")
+        c, eight = (g.get(k) if g.get(k, {}).get("pairs") != 1 else None for k in ("constant", "constant8"))
+        if c: over.append(max(c["loop_s"] / f["loop_s"] - 1, 0))
         if eight: often.append(max(eight["loop_s"] / f["loop_s"] - 1, 0))
         lines.append([name, f["kind"], f["n"], f["nnz"], signed(c["loop_s"] / f["loop_s"] - 1) if c else "-", signed(eight["loop_s"] / f["loop_s"] - 1) if eight else "-", times(memory[-1]), times(s["bytes_matrix"] / s["bytes_csr"]) if s else "-", f"{t['time_s']:.0f} s, {t['episodes']} episodes" if t else "-", t["interval"] if t else "-"])
     usual, t = [m for m in memory if m < OUTLIER], training(args, args.transfer)

@@ -17,7 +17,7 @@ def group(f64, row):
 
 def figures(pairs):
     """Of (FP64's row, the policy's): what the paper averages."""
-    return dict(matrices=len(pairs), speed=geomean([r["speedup"] for _, r in pairs]), iterations=mean([r["iterations"] / f["iterations"] - 1 for f, r in pairs]),
+    return dict(matrices=len(pairs), speed=geomean([speed(r) for _, r in pairs]), iterations=mean([r["iterations"] / f["iterations"] - 1 for f, r in pairs]),
                 low=mean([1 - r["share_64"] for _, r in pairs]), true_ratio=geomean([r["residual_true"] / f["residual_true"] for f, r in pairs]))
 
 
@@ -27,7 +27,7 @@ def rows_of(measurements, contestant):
         f, r = got.get("f64"), got.get(contestant)
         if not f or not r: continue
         ok = fair(f)
-        lines.append([name, r["kind"], f["iterations"], r["iterations"], signed(r["iterations"] / f["iterations"] - 1), times(r["speedup"]), f"{times(r['speedup_least'])} to {times(r['speedup_most'])}",
+        lines.append([name, r["kind"], f["iterations"], r["iterations"], signed(r["iterations"] / f["iterations"] - 1), times(speed(r)), f"{times(r['speedup_least'])} to {times(r['speedup_most'])}" if speed(r) == speed(r) else "-",
                       " / ".join(percent(r[k]) for k in ("share_64", "share_32", "share_16")), f"{r['residual_true'] / f['residual_true']:.3g}", r["outcome"], group(f, r) if ok else "listed only"])
         if ok and reached(r): pairs.append((f, r))
         if ok and not reached(r): lost.append(name)
