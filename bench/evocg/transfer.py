@@ -8,7 +8,7 @@ same behind the guard.
 """
 from common import *
 
-FIG9 = ["minsurfo", "qa8fm", "thermomech_dM", "wathen120", "Dubcova1"]
+
 
 
 def outcome(f, r): return "not converged" if not reached(r) else "not timed" if speed(r) != speed(r) else "faster" if speed(r) > 1 else "no gain"
@@ -28,14 +28,14 @@ def main(argv=None):
             if fair(f): count[what] += 1; truly += r["outcome"] == "converged"
             if what == "faster": faster.append(speed(r))
             lines.append([name, r["kind"], f["iterations"], mine["iterations"] if mine else "-", r["iterations"], times(speed(r)), " / ".join(percent(r[k]) for k in ("share_64", "share_32", "share_16")),
-                          f"{r['residual_true']:.1e}", r["outcome"], what, "{f64} -> {transfer}".format(**dict(dict(f64="?", transfer="?"), **paper_of(name))) if name in FIG9 else "-"])
+                          f"{r['residual_true']:.1e}", r["outcome"], what, "{learned} -> {transfer}".format(**paper_of(name)) if "transfer" in paper_of(name) else "-"])
         total = sum(count.values())
         title = "As the paper does: recursive residual, guard off" if setting == "cg" else "Behind the guard"
         paper = setting == "cg"
         parts += [f"## {title}\n", beside([["faster than own FP64", "23 of 47" if paper else "-", f"{count['faster']} of {total}"], ["their speed", "1.21" if paper else "-", times(geomean(faster))],
                                            ["converged without gain", "15" if paper else "-", count["no gain"]], ["not converged", "9" if paper else "-", count["not converged"]], ["converged, not timed", "-", count["not timed"]],
                                            ["true residual meets the tolerance", "not told" if paper else "-", f"{truly} of {total}"]]),
-                  table(["matrix", "kind", "FP64 it.", "own policy's it.", "transferred it.", "speed", "FP64 / FP32 / 16 bits", "true residual", "outcome", "counted as", "paper's it. (FP64 -> transferred)"], lines)]
+                  table(["matrix", "kind", "FP64 it.", "own policy's it.", "transferred it.", "speed", "FP64 / FP32 / 16 bits", "true residual", "outcome", "counted as", "paper's it. (own -> transferred)"], lines)]
         data[setting] = dict(count, speed_of_faster=geomean(faster), truly_converged=truly, rows=lines)
     t = training(args, args.transfer)
     if t: parts.append(f"The policy: {t['episodes']} episodes on {args.transfer}, {t['time_s']:.0f} s; on {args.transfer} itself it reads {percent(t['share_f64'])} / {percent(t['share_f32'])} / {percent(t['share_16'])} at FP64 / FP32 / 16 bits.\n")
