@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The GPU part of the experiments in one go, for a machine that is lent for a minute: trains on the host's cores, one matrix a core, then compares
-# on the device, each part within a time. Needs halftone, bench_gpu_cg and list.tsv (name, recipe or file) in this folder; collect.py reads the output.
-# usage: gpu_batch.sh FOLDER-WITH-PROGRAMS OUT [SECONDS-OF-TRAINING]       environment: TRANSFER (a policy file), COMMIT
+# The GPU part of the experiments in one go, for a machine that is lent for a minute: trains (TRAIN_ON=cpu: one matrix a core, all at once;
+# TRAIN_ON=cuda: one after the other), then compares on the device, each part within a time. Needs halftone, bench_gpu_cg and list.tsv (name, recipe
+# or file) in this folder; collect.py reads the output.
+# usage: gpu_batch.sh FOLDER-WITH-PROGRAMS OUT [SECONDS-OF-TRAINING-A-MATRIX]    environment: TRAIN_ON, TRANSFER (a policy file), COMMIT
 # SPDX-License-Identifier: BSD-3-Clause
 set -uo pipefail
 cd "$1" && out=$2 seconds=${3:-15} cores=$(nproc)
@@ -17,11 +18,20 @@ done < list.tsv
 wait
 say "generated $(ls m | wc -l)"
 
-train() {
-  timeout -s INT "$seconds" ./halftone train "$(file_of "$1" "$2")" -o "policies/$1.safetensors" --reward paper --learning-rate 1e-3 --entropy-weight 0.002 \
-    --threads 1 --tiles 8 --update 512 --patience 0 --json > "$out/policies/$1.json" 2> "$out/policies/$1.err"
+train() { # NAME RECIPE options
+  local name=$1 file
+  file=$(file_of "$1" "$2")
+  shift 2
+  timeout -s INT "$seconds" ./halftone train "$file" -o "policies/$name.safetensors" --reward paper --learning-rate 1e-3 --entropy-weight 0.002 --patience 0 \
+    --json "$@" > "$out/policies/$name.json" 2> "$out/policies/$name.err"
 }
-while IFS=$'\t' read -r name recipe; do train "$name" "$recipe" & done < <(head -"$cores" list.tsv)
+while IFS=$'\t' read -r name recipe; do
+  if [ "${TRAIN_ON:-cpu}" = cpu ]; then
+    train "$name" "$recipe" --threads 1 --tiles 8 --update 512 &
+  elif [ $SECONDS -lt "${TRAIN_UNTIL:-30}" ]; then
+    train "$name" "$recipe" --backend cuda < /dev/null
+  fi
+done < <(head -"$cores" list.tsv)
 wait
 cp policies/*.safetensors "$out/policies/"
 say "trained $(ls policies | wc -l)"

@@ -3,6 +3,7 @@ formats round as they should. SPDX-License-Identifier: BSD-3-Clause"""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -86,6 +87,34 @@ class Experiments(unittest.TestCase):
         by = {c["name"]: c for c in common.cases(args)}
         self.assertEqual((by["diagonal"]["kind"], by["small"]["kind"]), ("real", "own"))
         self.assertEqual(common.load(common.matrix(args, by["diagonal"])).shape[0], 100)
+
+    def test_a_cards_measurements_are_tabulated_elsewhere(self):
+        """collect.py and the tables read what bench_gpu_cg writes: fields of bench/gpu/results.def."""
+        fields = re.findall(r"^FIELD_\w+\((\w+),", (SOURCE / "bench/gpu/results.def").read_text(), re.M)
+        policies = {"fixed:f64": (100, 1e-10, 40.0), "learned:policies/{matrix}.safetensors": (104, 2e-10, 35.0), "rule": (100, 1e-10, 44.0), "learned:constant64.safetensors": (100, 1e-10, 42.0)}
+        rows = []
+        for policy, (iterations, residual, us) in policies.items():
+            row = dict.fromkeys(fields)
+            row.update(matrix="small", recipe="stencil2d", policy=policy, outcome="recursive_only" if residual > 1e-10 else "converged", iterations=iterations, products=iterations + 1, replacements=0, n=576, nnz=2784,
+                       pairs=3, residual_true=residual, us_per_iteration=us, time_min_s=1e-3, time_max_s=2e-3, time_certificate_s=1e-5, speedup_f64_min=1, speedup_f64_max=1, bytes_matrix=60000, format="tilecsc", error="",
+                       bytes_f64=2784 * 20.0 * iterations, bytes_f32=0, bytes_16=0, time_cusparse_s=8e-3, time_graph_s=2e-3, us_per_iteration_cusparse=80.0, us_product_cusparse=20.0)
+            rows.append(row)
+        folder, out = self.out / "card", self.out / "of-card"
+        folder.mkdir()
+        (folder / "cg.json").write_text(json.dumps(dict(card="a card", commit="c", date="d", rows=rows)))
+        options = ["--out", out, "--table", self.out / "table.tsv", "--matrices", ""]
+        subprocess.run([sys.executable, "-B", EVOCG / "collect.py", folder, *options], check=True, capture_output=True, timeout=60)
+        texts = {}
+        for name in ("precision", "endtoend", "cost"):
+            subprocess.run([sys.executable, "-B", EVOCG / f"{name}.py", "--backend", "cuda", "--measured", *options], check=True, capture_output=True, timeout=60)
+            texts[name] = (out / f"{name}-cuda.md").read_text()
+        self.assertIn("a card", texts["precision"])
+        self.assertIn("| speed against own FP64 | 1.28 | 1.10 |", texts["precision"])  # 100 x 40 us by 104 x 35 us
+        self.assertIn("| iterations | +11.4 % | +4.0 % |", texts["precision"])
+        self.assertIn("| true residual above it | not told | 1 of 1 small |", texts["precision"])
+        self.assertIn("| product's share of FP64 CG, mean | 67.1 % | 25.0 % (cuSPARSE, sample form) |", texts["endtoend"])
+        self.assertIn("| paper's engine, FP64 against cuSPARSE | - | 2.00 (2.00 to 2.00, 1 matrices) |", texts["endtoend"])
+        self.assertIn("| policy, mean | 1.09 % | 5.00 % |", texts["cost"])
 
     def test_emulation_follows_the_command(self):
         path = self.out / "e.npz"
