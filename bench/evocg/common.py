@@ -117,7 +117,8 @@ def policy(args, name, case=None):
 
 def training(args, name):
     path = args.policies / f"{name}.json"
-    return json.loads(path.read_text()) if path.exists() else None
+    try: return json.loads(path.read_text())
+    except (OSError, ValueError): return None  # not trained, or not to the end
 
 
 def read_policy(path):
@@ -277,7 +278,7 @@ def mix(row):
 def speed(row): return row["speedup"] if row.get("pairs") != 1 else float("nan")  # one round is no measurement of time
 
 
-def fair(row): return row["outcome"] == "converged" and LEAST_ITERATIONS <= row["iterations"] <= MOST_ITERATIONS
+def fair(row): return reached(row) and LEAST_ITERATIONS <= row["iterations"] <= MOST_ITERATIONS
 
 
 def reached(row):
