@@ -2,6 +2,7 @@
 # The GPU part of the experiments in one go, for a machine that is lent for a minute: trains (TRAIN_ON=cpu: one matrix a core, all at once;
 # TRAIN_ON=cuda: one after the other), then compares on the device, each part within a time. Needs halftone, bench_gpu_cg and list.tsv (name, recipe
 # or file) in this folder; collect.py reads the output.
+# A policy that lies in policies/ is not trained again.
 # usage: gpu_batch.sh FOLDER-WITH-PROGRAMS OUT [SECONDS-OF-TRAINING-A-MATRIX]    environment: TRAIN_ON, TRANSFER (a policy file), COMMIT
 # SPDX-License-Identifier: BSD-3-Clause
 set -uo pipefail
@@ -26,6 +27,7 @@ train() { # NAME RECIPE options
     --json "$@" > "$out/policies/$name.json" 2> "$out/policies/$name.err"
 }
 while IFS=$'\t' read -r name recipe; do
+  [ -e "policies/$name.safetensors" ] && continue # brought along
   if [ "${TRAIN_ON:-cpu}" = cpu ]; then
     train "$name" "$recipe" --threads 1 --tiles 8 --update 512 &
   elif [ $SECONDS -lt "${TRAIN_UNTIL:-30}" ]; then

@@ -63,8 +63,9 @@ int main(int argc, char **argv) {
   PetscCall(KSPGetIterationNumber(ksp, &iterations));
   PetscCall(MatGetSize(A, &n, NULL));
   PetscCall(timed_product(A, x, r, &product));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "{\"n\": %lld, \"iterations\": %lld, \"time_s\": %.6f, \"residual_true\": %.3e, \"product_s\": %.9f}\n", (long long)n,
-                        (long long)iterations, seconds, (double)(norm_r / norm_b), product));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD,
+                        "{\"n\": %lld, \"iterations\": %lld, \"time_s\": %.6f, \"residual_true\": %.3e, \"product_s\": %.9f}\n",
+                        (long long)n, (long long)iterations, seconds, (double)(norm_r / norm_b), product));
   PetscCall(PetscFinalize());
   return 0;
 }
