@@ -7,12 +7,13 @@
 #include "solve.h"
 #include "text.h"
 
-enum { MOST_POLICIES = 16, MOST_REPEATS = 1000 };
+enum { MOST_POLICIES = 16, MOST_REPEATS = 1000, SAMPLES = 5 };
 
 typedef struct contender {
   char policy[256];
-  ht_report report;                      /* of the last solve */
-  double *setup, *solve, *total, *ratio; /* one a round; ratio: the first contender's total in the same round over this one's */
+  ht_report report;              /* of the last solve */
+  double *setup, *solve, *total; /* one a round */
+  double *ratio, *ratio_solve;   /* the first contender's total, or solve, in the same round over this one's */
 } contender;
 
 typedef struct contest {
@@ -50,6 +51,7 @@ static ht_status solve_once(ht_context *ctx, const contest *c, contender *one, i
   one->solve[round] = end - middle;
   one->total[round] = end - begin;
   one->ratio[round] = c->contenders[0].total[round] / one->total[round];
+  one->ratio_solve[round] = c->contenders[0].solve[round] / one->solve[round];
   return status;
 }
 
@@ -101,6 +103,7 @@ static void write_json(const contest *c) {
     write_samples(&json, "solve_s", one->solve, c->rounds);
     write_samples(&json, "total_s", one->total, c->rounds);
     write_samples(&json, "speedup", one->ratio, c->rounds);
+    write_samples(&json, "speedup_solve", one->ratio_solve, c->rounds);
     solve_write_report(&json, &one->report);
     json_close(&json, '}');
   }
@@ -124,12 +127,13 @@ static int split_policies(const char *list, contender *contenders) {
 }
 
 static int run_contest(ht_context *ctx, const cli_args *args, contest *c) {
-  double *samples = calloc((size_t)c->count * (size_t)c->rounds * 4, sizeof *samples);
+  double *samples = calloc((size_t)c->count * (size_t)c->rounds * SAMPLES, sizeof *samples);
   if (!samples) return cli_bad("memory is exhausted");
   for (int i = 0; i < c->count; i++) {
-    double *at = samples + (size_t)i * (size_t)c->rounds * 4;
+    double *at = samples + (size_t)i * (size_t)c->rounds * SAMPLES;
     contender *one = &c->contenders[i];
     one->setup = at, one->solve = at + c->rounds, one->total = at + 2 * c->rounds, one->ratio = at + 3 * c->rounds;
+    one->ratio_solve = at + 4 * c->rounds;
   }
   ht_status status = run(ctx, c);
   if (status != HT_OK)

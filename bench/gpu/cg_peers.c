@@ -17,13 +17,14 @@
 #include "problem.h"
 #include "results.h"
 
-enum { MOST_POLICIES = 12, MOST_PAIRS = 101, PEERS = 2, SAMPLE = 0, GRAPH = 1, LEAST_AVERAGED = 50 };
+enum { MOST_POLICIES = 12, MOST_OPTIONS = 16, MOST_PAIRS = 101, PEERS = 2, SAMPLE = 0, GRAPH = 1, LEAST_AVERAGED = 50 };
 static const double RTOL = 1e-10;
 
 typedef struct settings {
   const char *suite, *classes, *only, *rhs, *precond, *engine, *backend, *vectors, *out, *commit;
   const char *policies[MOST_POLICIES];
-  int policy_count, pairs, peers;
+  const char *options[MOST_OPTIONS]; /* NAME=VALUE, for all of ours */
+  int policy_count, option_count, pairs, peers;
   long long max_iterations;
   double seconds, total_seconds;
 } settings;
@@ -51,7 +52,8 @@ typedef struct bench {
   double *host_b, *host_x, *device_b, *device_x;
   library_cg *cg;
   contestant who[PEERS + MOST_POLICIES];
-  int pairs; /* measured */
+  int pairs;         /* measured */
+  double product_us; /* cuSPARSE's, alone; NaN: not known */
 } bench;
 
 static const char *why(const bench *t, ht_status status) {
@@ -63,30 +65,53 @@ static int contestants(const bench *t) { return PEERS + t->set.policy_count; }
 
 /* ---- Our solver ---- */
 
+/* {matrix} in a policy stands for the matrix's name, so that each has a policy file of its own. */
+static void name_policy(const char *policy, const char *matrix, char *name, size_t size) {
+  static const char mark[] = "{matrix}";
+  const char *at = strstr(policy, mark);
+  if (at)
+    snprintf(name, size, "%.*s%s%s", (int)(at - policy), policy, matrix, at + sizeof mark - 1);
+  else
+    snprintf(name, size, "%s", policy);
+}
+
 /* fixed:f64 is FP64 as stored; `+exact` lets tiles that fewer bytes hold exactly be read so. */
-static ht_status set_policy(ht_options *options, const char *policy) {
-  char name[64];
-  snprintf(name, sizeof name, "%s", policy);
-  char *plus = strchr(name, '+');
-  if (plus) *plus = 0;
+static ht_status set_policy(ht_options *options, const char *policy, const char *matrix) {
+  static const char exact[] = "+exact";
+  char name[RESULT_TEXT];
+  name_policy(policy, matrix, name, sizeof name);
+  size_t length = strlen(name), cut = sizeof exact - 1;
+  if (length > cut && !strcmp(name + length - cut, exact)) name[length - cut] = 0;
   ht_status status = ht_options_set(options, "policy", name);
   if (status == HT_OK && !strcmp(policy, "fixed:f64")) status = ht_options_set(options, "exactness-flags", "off");
   return status;
 }
 
-static ht_status set_options(const settings *set, ht_options *options, const char *policy) {
-  ht_status status = set_policy(options, policy);
+static ht_status set_given(const settings *set, ht_options *options) {
+  for (int i = 0; i < set->option_count; i++) {
+    char name[64];
+    size_t length = strcspn(set->options[i], "=");
+    snprintf(name, sizeof name, "%.*s", (int)length, set->options[i]);
+    ht_status status = ht_options_set(options, name, set->options[i] + length + 1);
+    if (status != HT_OK) return status;
+  }
+  return HT_OK;
+}
+
+static ht_status set_options(const settings *set, ht_options *options, const char *policy, const char *matrix) {
+  ht_status status = set_policy(options, policy, matrix);
   const char *const pairs[][2] = {{"backend", set->backend}, {"precond", set->precond}, {"engine", set->engine}};
   for (int i = 0; i < 3 && status == HT_OK; i++) status = ht_options_set(options, pairs[i][0], pairs[i][1]);
   if (status == HT_OK) status = ht_options_set_real(options, "rtol", RTOL);
   if (status == HT_OK) status = ht_options_set_integer(options, "max-iterations", set->max_iterations);
+  if (status == HT_OK) status = set_given(set, options);
   return status;
 }
 
 static ht_status make_solver(bench *t, contestant *c) {
   ht_options *options = NULL;
   ht_status status = ht_options_create(t->ctx, &options);
-  if (status == HT_OK) status = set_options(&t->set, options, c->policy);
+  if (status == HT_OK) status = set_options(&t->set, options, c->policy, t->what->name);
   if (status == HT_OK) status = ht_solver_create(t->ctx, options, &c->solver);
   ht_options_destroy(options);
   if (status == HT_OK) status = ht_solver_set_matrix(c->solver, t->matrix);
@@ -251,6 +276,7 @@ static void fill_peers(const bench *t, result_row *row) {
     spread(graph->us, t->pairs, &row->us_per_iteration_graph, NULL, NULL);
   }
   if (t->cg) row->time_preprocess_s = library_cg_preprocess_s(t->cg);
+  row->us_product_cusparse = t->product_us;
 }
 
 static const contestant *own_f64(const bench *t) {
@@ -332,6 +358,7 @@ static void enter_peers(bench *t) {
                                  !strcmp(t->set.precond, "jacobi"), t->set.max_iterations, &t->cg);
   if (failed) fprintf(stderr, "%s, peers: %s\n", t->what->name, library_error());
   t->who[SAMPLE].alive = t->who[GRAPH].alive = !failed;
+  if (!failed && library_cg_product(t->cg, &t->product_us)) fprintf(stderr, "%s, product: %s\n", t->what->name, library_error());
 }
 
 static void enter_ours(bench *t) {
@@ -362,6 +389,7 @@ static void unload(bench *t) {
 static void measure(bench *t, const problem *what, int keep) {
   t->what = what;
   t->pairs = 0;
+  t->product_us = NAN;
   memset(t->who, 0, sizeof t->who);
   for (int i = 0; i < t->set.policy_count; i++) t->who[PEERS + i].policy = t->set.policies[i];
   if (!load(t)) {
@@ -467,6 +495,8 @@ static const char HELP[] = "usage: bench_gpu_cg [options] [[NAME=]MATRIX.npz | [
                            "  --only NAME,...       names of the suite to take, whatever the class\n"
                            "  --policies P,...      ours: fixed:f64 (exactness flags off), fixed:f64+exact, auto, budget, rule, fixed:f32, "
                            "fixed:bf16 (fixed:f64,auto)\n"
+                           "                        {matrix} in a policy is the matrix's name: learned:policies/{matrix}.safetensors\n"
+                           "  --option NAME=VALUE   of our solver, as often as wanted (guard=off)\n"
                            "  --precond none|jacobi --engine NAME (auto)  --backend NAME (cuda)\n"
                            "  --rhs A*ones|random:1|... (A*ones; `ones` and `random` stand for A*ones and random:1)\n"
                            "  --pairs N (7)         --seconds S a matrix (60)  --total-seconds S: begin no matrix after it (1e9)\n"
@@ -505,6 +535,11 @@ static int set_option(settings *set, const char *name, char *value) {
       return 0;
     }
   if (!strcmp(name, "--policies")) return set_policies(set, value);
+  if (!strcmp(name, "--option")) {
+    if (set->option_count == MOST_OPTIONS || !strchr(value, '=')) return -1;
+    set->options[set->option_count++] = value;
+    return 0;
+  }
   if (!strcmp(name, "--rhs")) {
     set->rhs = !strcmp(value, "ones") ? "A*ones" : !strcmp(value, "random") ? "random:1" : value;
     return 0;

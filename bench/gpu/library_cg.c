@@ -327,6 +327,21 @@ static int sample_iteration(library_cg *cg, double *rz, double *rr) {
   return 0;
 }
 
+int library_cg_product(library_cg *cg, double *us) {
+  enum { WARM = 5, PRODUCTS = 50 };
+  double start = 0;
+  for (int k = 0; k < WARM + PRODUCTS; k++) {
+    if (k == WARM) {
+      CUDA(cudaStreamSynchronize(cg->lib->stream));
+      start = seconds_now();
+    }
+    TRY(product(cg, cg->of_p));
+  }
+  CUDA(cudaStreamSynchronize(cg->lib->stream));
+  *us = 1e6 * (seconds_now() - start) / PRODUCTS;
+  return 0;
+}
+
 int library_cg_sample(library_cg *cg, double rtol, library_run *run) {
   double rz = 0, rr = cg->norm_b * cg->norm_b, goal = rtol * rtol * rr;
   int64_t k = 0;

@@ -25,6 +25,8 @@ int library_cg_create(library *lib, int64_t n, int64_t nnz, const int64_t *row_s
 void library_cg_destroy(library_cg *cg);
 double library_cg_preprocess_s(const library_cg *cg); /* buffer, analysis and the first product */
 
+/* Microseconds of one product alone, of many behind each other. */
+int library_cg_product(library_cg *cg, double *us);
 /* The CUDA sample's form: scalars read by the host, two dots an iteration (three with Jacobi). */
 int library_cg_sample(library_cg *cg, double rtol, library_run *run);
 /* The same calls with scalars on the device, `chunk` iterations captured in a graph that is replayed. */

@@ -23,15 +23,24 @@ static double calibrate(const ht_policy_view *view, const float *error, double m
   return isfinite(measured) && predicted2 > 0 ? measured * measured / predicted2 : 1;
 }
 
+/* A direction so far below the others' mean is one that has not been reached yet: with b = A*1 it starts at the boundary, and crosses a
+ * block an iteration. By the next look it may be as large as they are. */
+static double norm2_until_next_look(const ht_policy_view *view, int64_t b, double mean2) {
+  static const double REACHED = 1e-4;
+  double norm2 = view->direction_norm2[b];
+  return norm2 < REACHED * mean2 ? mean2 : norm2;
+}
+
 /* Inexact Krylov (Simoncini and Szyld 2003; van den Eshof and Sleijpen 2004): the residual gap is the sum of alpha E p, so a
  * product may err by B = min(theta * target, eta * ||r||) / alpha. The block J errs by its largest column error times ||p_J||,
  * calibrated by the measured whole; each of the blocks gets an equal share of B^2. */
 void ht_policy_decide_budget(const ht_policy *self, const ht_policy_view *view, double theta, uint8_t *level) {
   double budget = fmin(theta * view->residual_target, self->eta * view->residual) / view->alpha;
-  double share = budget * budget / (double)view->blocks;
+  double share = budget * budget / (double)view->blocks, sum2 = 0;
   double c16 = calibrate(view, view->error_16, view->measured_16), c32 = calibrate(view, view->error_f32, view->measured_f32);
+  for (int64_t b = 0; b < view->blocks; b++) sum2 += view->direction_norm2[b];
   for (int64_t b = 0; b < view->blocks; b++) {
-    double e16 = view->error_16[b], e32 = view->error_f32[b], p2 = view->direction_norm2[b];
+    double e16 = view->error_16[b], e32 = view->error_f32[b], p2 = norm2_until_next_look(view, b, sum2 / (double)view->blocks);
     level[b] = c16 * e16 * e16 * p2 <= share ? HT_LEVEL_16 : c32 * e32 * e32 * p2 <= share ? HT_LEVEL_32 : HT_LEVEL_64;
   }
 }

@@ -24,8 +24,9 @@ static int64_t iteration_limit(const ht_guard *g) {
 static void set_events(ht_guard *g) {
   ht_cg_state *s = &g->loop->state;
   s->goal = g->options->stopping == HT_STOPPING_PAPER ? g->goal : fmax(g->goal * AIM, g->norm_b * LOWEST_AIM);
-  s->replace_below = g->to_replace < HT_LEVEL_64 && g->drop > 0 && g->drop * g->reference > s->goal ? g->drop * g->reference : -1;
-  s->grow_above = ht_guard_lowest_level(g) < HT_LEVEL_64 ? 1e6 * g->reference : INFINITY;
+  int mends = g->options->guard;
+  s->replace_below = mends && g->to_replace < HT_LEVEL_64 && g->drop > 0 && g->drop * g->reference > s->goal ? g->drop * g->reference : -1;
+  s->grow_above = mends && ht_guard_lowest_level(g) < HT_LEVEL_64 ? 1e6 * g->reference : INFINITY;
   s->iteration_end = iteration_limit(g);
   s->decide_at = (g->policy.decide || g->policy.window) && g->loop->op->blocks ? g->next_look : INT64_MAX;
   s->decide_rule = g->loop->decides ? g->policy.rule : HT_DECIDE_HOST;

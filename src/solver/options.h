@@ -17,6 +17,8 @@ enum { HT_MOST_DEFAULT_ITERATIONS = 200000 }; /* the default limit is 10 n, with
   X(REAL, time_limit, 0, 0, 1e9, AT_SOLVE, NULL, "seconds a solve may take; 0 means no limit")                                             \
   X(CHOICE, stopping, 0, 0, 1, AT_SOLVE, "true|paper",                                                                                     \
     "what is tested: the true residual, or the recursive one against ||r0|| without replacement, as the EvoCG paper does")                 \
+  X(FLAG, guard, 1, 0, 1, AT_SOLVE, NULL,                                                                                                  \
+    "mend what low precision spoils: replace residuals, raise levels, go back; without it a policy is on its own, for experiments")        \
   X(CHOICE, engine, 0, 0, 5, AT_PREPARE, "auto|fused|textbook|persistent|streaming|paper",                                                 \
     "CG loop: textbook takes all; fused is the CPU's, with split storage and none or jacobi, persistent and streaming a GPU's, which "     \
     "take block-jacobi, too; paper: the EvoCG paper's, a GPU's, with tilecsc storage")                                                     \

@@ -700,6 +700,8 @@ class Others(Cli):
             self.assertEqual(policy["outcome"], "converged")
             self.assertLessEqual(policy["total_s"]["least"], policy["total_s"]["median"])
             self.assertLessEqual(policy["total_s"]["median"], policy["total_s"]["most"])
+            self.assertLessEqual(policy["speedup_solve"]["least"], policy["speedup_solve"]["most"])
+        self.assertEqual(report["policies"][0]["speedup_solve"]["median"], 1)
         self.fails("policy", "bench", self.a, "--policy", "fixed:f17")
 
 

@@ -251,6 +251,48 @@ static void paper_stopping(void **state) {
   ht_matrix_destroy(a);
 }
 
+static ht_report solve_low(ht_context *ctx, const ht_matrix *a, const double *b, double *x, const char *guard, const char *stopping) {
+  ht_solver *solver;
+  ht_report r;
+  const char *const settings[][2] = {
+      {"format", "tilecsc"}, {"policy", "fixed:bf16"}, {"precond", "none"}, {"guard", guard}, {"stopping", stopping}};
+  OK(ht_solver_create(ctx, NULL, &solver));
+  for (size_t k = 0; k < sizeof settings / sizeof *settings; k++) OK(ht_solver_set_option(solver, settings[k][0], settings[k][1]));
+  OK(ht_solver_set_matrix(solver, a));
+  memset(x, 0, (size_t)ht_matrix_rows(a) * sizeof *x);
+  OK(ht_solver_solve(solver, 1, b, x, &r));
+  ht_solver_destroy(solver);
+  return r;
+}
+
+/* Without the guard low precision runs into what it leads to, nothing is mended, and the outcome says so. */
+static void no_guard(void **state) {
+  static const struct {
+    const char *kind, *size, *coefficients;
+    ht_outcome outcome;
+  } cases[] = {{"stencil2d", "40", "lognormal", HT_RECURSIVE_ONLY},
+               {"biharmonic", "24", "lognormal", HT_BROKE_DOWN},
+               {"stencil2d", "40", "constant", HT_CONVERGED}}; /* whose values 16 bits hold exactly */
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    ht_matrix *a = make(*state, cases[k].kind, "size", cases[k].size, "coefficients", cases[k].coefficients);
+    int64_t n = ht_matrix_rows(a);
+    double *x = vector(n), *b = vector(n);
+    for (int64_t i = 0; i < n; i++) b[i] = sin(3.7 * (double)i);
+    for (int paper = 0; paper < 2; paper++) {
+      ht_report r = solve_low(*state, a, b, x, "off", paper ? "paper" : "true");
+      assert_int_equal(r.outcome, cases[k].outcome);
+      assert_int_equal(r.replacements, 0);
+      assert_int_equal(r.restores, 0);
+      assert_int_equal(r.outcome == HT_CONVERGED, r.residual_true <= 1e-10);
+      assert_true(fabs(true_residual(a, x, b) - r.residual_true) <= 1e-12);
+      if (r.outcome == HT_BROKE_DOWN) assert_non_null(strstr(r.detail, "p'Ap"));
+    }
+    assert_int_equal(solve_low(*state, a, b, x, "on", "true").outcome, HT_CONVERGED);
+    free(x), free(b);
+    ht_matrix_destroy(a);
+  }
+}
+
 static int stop_at_5(void *user, const ht_progress *progress) {
   (void)user;
   return progress->iteration >= 5;
@@ -331,7 +373,8 @@ int main(void) {
       cmocka_unit_test(beyond_the_range), cmocka_unit_test(underflow_is_not_singular),
       cmocka_unit_test(tiny_operator),    cmocka_unit_test(columns_that_differ),
       cmocka_unit_test(limits),           cmocka_unit_test(paper_stopping),
-      cmocka_unit_test(interrupted),      cmocka_unit_test(nothing_is_left_of_a_level),
+      cmocka_unit_test(no_guard),         cmocka_unit_test(interrupted),
+      cmocka_unit_test(nothing_is_left_of_a_level),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

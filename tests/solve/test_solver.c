@@ -300,6 +300,36 @@ static void progress_changes_nothing(void **state) {
   ht_context_destroy(ctx);
 }
 
+/* b = A*1 starts at the boundary, and the direction crosses the blocks in the natural order one after the other: what has not been reached
+ * must not be read at 16 bits when it is. */
+static void budget_waits_for_the_front(void **state) {
+  ht_context *ctx;
+  int64_t iterations[2];
+  (void)state;
+  OK(ht_context_create(&ctx));
+  ht_matrix *a = make(ctx, "stencil2d", "size", "100", "coefficients", "lognormal");
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *b = vector(n);
+  for (int64_t i = 0; i < n; i++) x[i] = 1;
+  OK(ht_matrix_multiply(a, x, b));
+  for (int budget = 0; budget < 2; budget++) {
+    const char *const settings[][2] = {
+        {"policy", budget ? "budget" : "fixed:f64"}, {"format", "tilecsc"}, {"precond", "none"}, {"guard", "off"}};
+    ht_report report;
+    ht_solver *solver = solver_with(ctx, a, 4, settings);
+    memset(x, 0, (size_t)n * sizeof(double));
+    OK(ht_solver_solve(solver, 1, b, x, &report));
+    assert_int_equal(report.outcome, HT_CONVERGED);
+    iterations[budget] = report.iterations;
+    if (budget) assert_true(report.bytes_f32 + report.bytes_16 > 0.3 * report.bytes_f64);
+    ht_solver_destroy(solver);
+  }
+  assert_true((double)iterations[1] < 1.06 * (double)iterations[0]);
+  free(x), free(b);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_combination_converges),
@@ -311,6 +341,7 @@ int main(void) {
       cmocka_unit_test(the_callers_policy),
       cmocka_unit_test(policies_see_the_present_precision),
       cmocka_unit_test(progress_changes_nothing),
+      cmocka_unit_test(budget_waits_for_the_front),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sec. 4.2, Figs. 2 and 6: end to end against peers, GFLOPS against nonzeros, and the product's share of FP64 CG.
+
+usage: bench/evocg/endtoend.py [--backend cpu|cuda] [--set gpu] [--matrices FOLDER] ...
+Peers: on a GPU cuSPARSE + cuBLAS with scalars on the host (the CUDA sample's form, the paper's baseline) and in a CUDA graph, both from
+bench_gpu_cg; on the CPU PETSc's KSPCG on two processes (bench/peers/petsc_cg.c) where it is installed. Ginkgo and Mille-feuille are not run.
+Contestants: the paper's engine in FP64 and with the learned policy (guard off), and what halftone does by itself (FP64, auto).
+Flops: 2 a nonzero and 12 a row an iteration.
+"""
+import sys, tempfile
+from common import *
+
+sys.path.insert(0, str(HERE.parent))
+
+
+def petsc(args, rows):
+    """Milliseconds and the product's share, of PETSc on the CPU."""
+    import cpu_cg
+    file = args.out / "petsc.json"
+    got = json.loads(file.read_text()) if file.exists() else {}
+    if args.measured or not any(c["name"] not in got for c in rows): return got
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        try: peer = cpu_cg.build_peer(folder)
+        except SystemExit as e: print(e, file=sys.stderr); return got
+        for c in rows:
+            if c["name"] in got or late(args): continue
+            npz = matrix(args, c)
+            if not str(npz).endswith(".npz"):
+                subprocess.run([args.halftone, "convert", npz, "-o", folder / "A.npz", "--quiet"], check=True); npz = folder / "A.npz"
+            cpu_cg.to_petsc(npz, folder / "A.petsc")
+            runs = [cpu_cg.run_petsc(peer, folder / "A.petsc", "none") for _ in range(args.pairs)]
+            got[c["name"]] = dict(runs[-1], time_s=median([r["time_s"] for r in runs]), product_s=median([r["product_s"] for r in runs]))
+    file.write_text(json.dumps(got, indent=1))
+    return got
+
+
+def gflops(r, seconds): return 1e-9 * (2 * r["nnz"] + 12 * r["n"]) * r["iterations"] / seconds
+
+
+def chart(points, path, title):
+    """GFLOPS against nonzeros, both axes logarithmic, as SVG. points: {name: [(nnz, gflops)]}."""
+    colours = ["#1b6ca8", "#d1495b", "#edae49", "#555555", "#999999", "#2e933c"]
+    everything = [p for v in points.values() for p in v]
+    if not everything: return
+    lo = [math.floor(math.log10(min(p[k] for p in everything))) for k in (0, 1)]
+    hi = [math.ceil(math.log10(max(p[k] for p in everything)) + 1e-9) for k in (0, 1)]
+    w, h, m = 640, 400, 50
+    at = lambda p: tuple(m + (math.log10(p[k]) - lo[k]) / max(hi[k] - lo[k], 1) * ((w if k == 0 else h) - 2 * m) for k in (0, 1))
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" font-family="sans-serif" font-size="12"><rect width="{w}" height="{h}" fill="white"/><text x="{m}" y="20">{title}</text>']
+    for k in (0, 1):
+        for e in range(lo[k], hi[k] + 1):
+            x, y = at((10.0 ** e, 10.0 ** lo[1]) if k == 0 else (10.0 ** lo[0], 10.0 ** e))
+            out.append(f'<text x="{x if k == 0 else x - 8:.0f}" y="{h - y + 18 if k == 0 else h - y + 4:.0f}" text-anchor="{"middle" if k == 0 else "end"}">1e{e}</text>')
+            far = at((10.0 ** e, 10.0 ** hi[1]) if k == 0 else (10.0 ** hi[0], 10.0 ** e))
+            out.append(f'<line x1="{x:.0f}" y1="{h - y:.0f}" x2="{far[0]:.0f}" y2="{h - far[1]:.0f}" stroke="#ddd"/>')
+    for i, (name, v) in enumerate(points.items()):
+        out += [f'<circle cx="{at(p)[0]:.1f}" cy="{h - at(p)[1]:.1f}" r="3.5" fill="{colours[i % 6]}"/>' for p in v]
+        out.append(f'<text x="{w - m - 140}" y="{40 + 15 * i}" fill="{colours[i % 6]}">{name}</text>')
+    path.write_text("\n".join(out + ["</svg>"]))
+
+
+def main(argv=None):
+    args = parse(parser(__doc__), argv)
+    rows = cases(args)
+    cg = by_matrix(measure(args, "cg", ["f64", "learned", "rule", "f32", "16", "budget"], rows))
+    own = by_matrix(measure(args, "product", ["f64", "auto"], rows))
+    peers = petsc(args, rows) if args.backend == "cpu" else {}
+    lines, ratios, shares, points = [], {}, [], {}
+    for c in rows:
+        name, f, l, d, a = c["name"], *(cg.get(c["name"], {}).get(k) for k in ("f64", "learned")), *(own.get(c["name"], {}).get(k) for k in ("f64", "auto"))
+        if not f: continue
+        them = {"PETSc": peers[name]["time_s"]} if name in peers else {"cuSPARSE": f.get("time_cusparse_s"), "cuSPARSE in a graph": f.get("time_graph_s")}
+        if name in peers: share = peers[name]["product_s"] * peers[name]["iterations"] / peers[name]["time_s"]
+        else: share = f["us_product_cusparse"] / f["us_per_iteration_cusparse"] if f.get("us_product_cusparse") else None
+        engine = "paper's engine" if args.backend == "cuda" else "Tile-CSC, textbook loop"
+        us = {f"{engine}, FP64": f, f"{engine}, learned": l, "halftone, FP64": d, "halftone, auto": a}
+        for who, r in us.items():
+            if not r: continue
+            points.setdefault(who, []).append((r["nnz"], gflops(r, r["loop_s"])))
+            for peer, t in them.items():
+                if t and fair(f) and reached(r): ratios.setdefault((who, peer), []).append(t / r["loop_s"])
+        for peer, t in them.items():
+            if t: points.setdefault(peer, []).append((f["nnz"], gflops(f, t)))
+        if share and fair(f): shares.append(min(share, 1))
+        lines.append([name, c["kind"], f["n"], f["nnz"], f["iterations"], *(f"{1e3 * r['loop_s']:.2f}" if r else "-" for r in us.values()), *(f"{1e3 * t:.2f}" if t else "-" for t in them.values()), percent(share), f"{gflops(f, f['loop_s']):.2f}", f"{gflops(a, a['loop_s']):.2f}" if a else "-"])
+    paper = {"cuSPARSE": "2.52 (at most 4.47)", "PETSc": "3.06 (on the GPU)"}
+    summary = [[f"{who} against {peer}", paper.get(peer, "-") if who.endswith("learned") else "-", f"{times(geomean(v))} ({times(min(v))} to {times(max(v))}, {len(v)} matrices)"] for (who, peer), v in ratios.items()]
+    summary.append(["product's share of FP64 CG, mean", "67.1 %", f"{percent(mean(shares), 1)} ({'PETSc' if args.backend == 'cpu' else 'cuSPARSE, sample form'})"])
+    chart(points, args.out / f"endtoend-{args.backend}.svg", "GFLOPS against nonzeros")
+    head = ["matrix", "kind", "n", "nnz", "FP64 it.", "Tile-CSC FP64 ms", "learned ms", "halftone FP64 ms", "auto ms", *(["PETSc ms"] if args.backend == "cpu" else ["cuSPARSE ms", "graph ms"]), "product's share", "GFLOPS, Tile-CSC FP64", "GFLOPS, auto"]
+    if args.backend == "cpu" and not peers: head.insert(10, "-")
+    publish(args, "endtoend", "End to end against peers (Sec. 4.2, Figs. 2 and 6)", [beside(summary), table(head, lines)], dict(ratios={f"{w} / {p}": v for (w, p), v in ratios.items()}, shares=shares, rows=lines))
+
+
+if __name__ == "__main__": main()

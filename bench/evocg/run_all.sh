@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Every experiment of the EvoCG paper, each with its tables in OUT. usage: bench/evocg/run_all.sh [SECONDS] [options of the experiments]
+# SECONDS, 3600 unless told otherwise, is shared: what is not done by then is left out, and a second call goes on.
+# SPDX-License-Identifier: BSD-3-Clause
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+seconds=3600
+if [[ ${1:-} =~ ^[0-9]+$ ]]; then seconds=$1; shift; fi
+end=$((SECONDS + seconds)) failed=0
+for experiment in training precision rule transfer jacobi cost endtoend trajectories reuse fp8; do
+  left=$((end - SECONDS))
+  [ $left -gt 0 ] || { echo "run_all: the time is over before $experiment" >&2; left=0; }
+  measured=(); [ $left -gt 0 ] || measured=(--measured)
+  case $experiment in trajectories | reuse | fp8) [ $left -gt 0 ] || continue ;; esac
+  "$here/$experiment.py" --budget $left "${measured[@]}" "$@" > /dev/null || { echo "run_all: $experiment failed" >&2; failed=1; }
+done
+exit $failed

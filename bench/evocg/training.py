@@ -1,0 +1,38 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Secs. 3.2.3, 4.1 and 4.8: what training on one small matrix leads to, by the paper's hyperparameters and by others.
+
+usage: bench/evocg/training.py [--transfer mesh2e1] [--episodes 1000] [--threads 1] ...
+The paper does not say whether 1,024 transitions are iterations or tiles; both are tried. Solves at the end take the likeliest actions, without
+guard or replacement.
+"""
+from common import *
+
+WAYS = {"paper, transitions are iterations": "--reward paper", "paper, transitions are tiles": None, "paper's reward, learning rate 1e-3, entropy 0.002": PAPER_TRAINING,
+        "progress, as deployed without replacement": "--reward progress --format tilecsc --rhs ones --replace no", "progress, as deployed behind the guard": "--reward progress"}
+
+
+def options(way, tiles):
+    return WAYS[way] or f"--reward paper --update {max(1024 // tiles, 1)} --minibatch {max(128 // tiles, 1)}"
+
+
+def main(argv=None):
+    args = parse(parser(__doc__), argv)
+    case = cases(argparse.Namespace(**dict(vars(args), only=args.transfer)))[0]
+    path, lines, data = matrix(args, case), [], {}
+    tiles = -(-load(path).shape[0] // 64)
+    for way in WAYS:
+        file = args.out / f"training-{list(WAYS).index(way)}.json"
+        if not file.exists() and not args.measured and not late(args):
+            r = subprocess.run([args.halftone, "train", path, "-o", file.with_suffix(".safetensors"), "--episodes", str(args.episodes), "--threads", str(args.threads), *shlex.split(options(way, tiles)), "--json"], capture_output=True, text=True)
+            if r.returncode: print(r.stderr, file=sys.stderr); continue
+            file.write_text(r.stdout)
+        if not file.exists(): continue
+        t = data[way] = json.loads(file.read_text())
+        lines.append([way, t["episodes"], t["updates"], f"{t['return_first']:.4g}", f"{t['return_last']:.4g}", f"{t['entropy']:.2f}", f"{t['iterations']} / {t['iterations_f64']}", " / ".join(percent(t[k]) for k in ("share_f64", "share_f32", "share_16")), f"{t['residual_true']:.1e}", t["interval"], f"{t['time_s']:.0f}"])
+    first = data.get("paper, transitions are iterations")
+    text = beside([[f"training on {args.transfer}", "below 15 min, \"converges within 1000 episodes\"", f"{first['time_s']:.0f} s, {first['episodes']} episodes" if first else "-"]])
+    publish(args, "training", f"Training on {args.transfer} (Secs. 3.2.3, 4.8)", [text, table(["training", "episodes", "updates", "first return", "last return", "entropy", "it. / FP64", "FP64 / FP32 / 16 bits", "true residual", "K*", "s"], lines)], dict(ways=data))
+
+
+if __name__ == "__main__": main()
