@@ -16,6 +16,7 @@ typedef struct ht_cuda_cg_scalars {
   int32_t event;       /* ht_cg_event; launches after an event do nothing */
   int32_t decide_rule; /* ht_decide_rule */
   int32_t floor;       /* lowest level that the rule may choose */
+  int32_t lowest;      /* that a network has chosen since the run began */
   int64_t decide_every;
   double theta, eta, target;
   double calibration_16, calibration_32; /* squared: measured error over the blocks' estimate */

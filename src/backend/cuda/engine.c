@@ -318,6 +318,7 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
                                     .decide_rule = s->decide_rule,
                                     .decide_every = s->decide_every,
                                     .floor = s->floor,
+                                    .lowest = HT_LEVEL_64,
                                     .theta = s->theta,
                                     .eta = s->eta,
                                     .target = s->target,
@@ -419,6 +420,7 @@ static ht_status fetch(ht_engine *e, ht_cg_state *s, int64_t first) {
   s->pap = told->pap;
   s->alpha = told->alpha;
   s->beta = told->beta;
+  s->lowest = told->lowest;
   HT_TRY(e->ctx, fetch_records(e, s, first));
   s->fresh = 0;
   if (s->decide_rule != HT_DECIDE_HOST && s->block_level)

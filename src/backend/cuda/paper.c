@@ -7,7 +7,6 @@ enum { STEP_THREADS = 512, STEP_WARPS = STEP_THREADS / 32, STEP_SUMS = 6 };
 
 /* Bytes that a product reads: a tile's streams at its level, the row indices and the metadata. */
 static ht_status count_bytes(ht_engine *e, const ht_tilecsc_view *a) {
-  static const double width[HT_LEVELS] = {2, 4, 8};
   ht_status status;
   int64_t *entry = NULL;
   int32_t *column = NULL;
@@ -18,8 +17,7 @@ static ht_status count_bytes(ht_engine *e, const ht_tilecsc_view *a) {
   HT_TRY_GOTO(e->ctx, status, ht_cuda_copy(e->cuda, a->tiles * 4, a->tile_column, column), done);
   for (int64_t t = 0; t < a->tiles; t++)
     for (int level = 0; level < HT_LEVELS; level++)
-      e->host_bytes[level * e->blocks + column[t]] +=
-          (double)(entry[t + 1] - entry[t]) * (width[level] + 2) + (HT_COLUMN_BLOCK + 1) * 4 + 12;
+      e->host_bytes[level * e->blocks + column[t]] += ht_tilecsc_tile_bytes(a, entry[t + 1] - entry[t], (ht_level)level);
 done:
   ht_release(e->ctx, column);
   ht_release(e->ctx, entry);
