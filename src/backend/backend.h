@@ -40,12 +40,12 @@ static inline double ht_csr_diagonal(const ht_csr_view *a, int64_t i) {
  * a tile (relative to the tile's first entry), columns padded to even length with sentinel row R (value 0). Three value
  * streams hold the same entries; the narrow ones are divided by the column's power-of-two scale.
  *
- * Interleaved, for a warp whose lane l takes columns l and l + 32: no column is padded, and a tile's entries stand in the order in which the
- * warp reads them. First an entry of each column of odd length, of columns 0 to 31, then of 32 to 63, and one of padding (sentinel) where
- * these are odd in number. Then for k = 0, 1, ... the k-th two entries of columns 0 to 31, where they have them, and of columns 32 to 63.
- * The order of a column's entries is chosen so that lanes which read together (32 entries: the odd ones of a half, or the first, or the
- * second, of its k-th two) meet different rows where that can be; where not, all entries that are read together carry HT_TILECSC_MEETS in
- * their row. A tile's entries are even in number. */
+ * Interleaved, for a warp whose lane l takes columns l and l + 32: no column is padded, and a tile's entries stand in the order in which
+ * the warp reads them. First an entry of each column of odd length, of columns 0 to 31, then of 32 to 63, and one of padding (sentinel)
+ * where these are odd in number. Then for k = 0, 1, ... the k-th two entries of columns 0 to 31, where they have them, and of columns 32
+ * to 63. The order of a column's entries is chosen so that lanes which read together (32 entries: the odd ones of a half, or the first, or
+ * the second, of its k-th two) meet different rows where that can be; where not, all entries that are read together carry HT_TILECSC_MEETS
+ * in their row. A tile's entries are even in number. */
 enum { HT_TILECSC_LANES = 32, HT_TILECSC_MEETS = 0x8000 };
 
 typedef struct ht_tilecsc_view {

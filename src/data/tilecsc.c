@@ -121,9 +121,10 @@ static int64_t place_of(const ht_tilecsc *t, int64_t tile, uint32_t e) {
   return first + (t->place ? t->place[first + e] : e);
 }
 
-/* Rows, in CSC order, or FP64 values of the tiles of row block b: the other is NULL. `next` counts what each column holds so far and is zero on
- * entry and return. */
-static void place_entries(const ht_tilecsc *t, const ht_matrix *a, int64_t b, int64_t *slot, uint32_t *next, uint16_t *row_index, double *value) {
+/* Rows, in CSC order, or FP64 values of the tiles of row block b: the other is NULL. `next` counts what each column holds so far and is
+ * zero on entry and return. */
+static void place_entries(const ht_tilecsc *t, const ht_matrix *a, int64_t b, int64_t *slot, uint32_t *next, uint16_t *row_index,
+                          double *value) {
   int64_t rows = t->view.rows_per_block, first_tile = t->tile_row_start[b], tiles = t->tile_row_start[b + 1] - first_tile;
   map_tiles(t, b, slot);
   for (int64_t i = b * rows; i < block_end(a->n, b, rows); i++)
@@ -191,8 +192,8 @@ static void find_scales(ht_tilecsc *t, const tile_lists *list, int64_t block) {
   }
 }
 
-/* Narrow streams of a tile's entries begin..end-1 in CSC order, which share a column. error gets, for each level, the 2-norm of what rounding
- * changed, divided by the scale: no square of it can overflow. */
+/* Narrow streams of a tile's entries begin..end-1 in CSC order, which share a column. error gets, for each level, the 2-norm of what
+ * rounding changed, divided by the scale: no square of it can overflow. */
 static void round_column(ht_tilecsc *t, int64_t tile, uint32_t begin, uint32_t end, int exponent, double error[HT_LEVEL_64]) {
   double square_32 = 0, square_16 = 0;
   for (uint32_t k = begin; k < end; k++) {
@@ -364,7 +365,8 @@ static void describe(ht_tilecsc *t, int64_t n) {
                               .value_f32 = t->value_f32,
                               .value_bf16 = t->value_bf16};
   int64_t columns = t->column_count ? COLUMNS * 2 : STARTS * 4, scale = t->column_count ? 2 : 8;
-  t->bytes = t->entries * (2 + 8 + 4 + 2) + t->view.tiles * (columns + 4 + 8) + t->blocks * COLUMNS * scale + 8 + (t->view.row_blocks + 1) * 8;
+  t->bytes =
+      t->entries * (2 + 8 + 4 + 2) + t->view.tiles * (columns + 4 + 8) + t->blocks * COLUMNS * scale + 8 + (t->view.row_blocks + 1) * 8;
 }
 
 ht_status ht_tilecsc_create(ht_context *ctx, const ht_matrix *matrix, const ht_tilecsc_shape *shape, ht_tilecsc **tilecsc) {
@@ -387,8 +389,9 @@ fail:
 
 void ht_tilecsc_destroy(ht_tilecsc *t) {
   if (!t) return;
-  void *owned[] = {t->tile_row_start, t->tile_entry, t->tile_column, t->column_start, t->column_count,    t->place,          t->row_index,
-                   t->scale,          t->exponent,   t->value_f64,   t->value_f32,    t->value_bf16,      t->column_error[0], t->column_error[1]};
+  void *owned[] = {t->tile_row_start, t->tile_entry, t->tile_column,     t->column_start,   t->column_count,
+                   t->place,          t->row_index,  t->scale,           t->exponent,       t->value_f64,
+                   t->value_f32,      t->value_bf16, t->column_error[0], t->column_error[1]};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) ht_release(t->ctx, owned[i]);
   ht_release(t->ctx, t);
 }

@@ -1,5 +1,5 @@
-/* The order of a tile's entries for a warp that takes its columns side by side. In each step the lanes are matched with rows, one lane after
- * the other; a lane that finds all its rows taken looks for a lane that can do with another (augmenting paths).
+/* The order of a tile's entries for a warp that takes its columns side by side. In each step the lanes are matched with rows, one lane
+ * after the other; a lane that finds all its rows taken looks for a lane that can do with another (augmenting paths).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "data/tilecsc_interleave.h"
 

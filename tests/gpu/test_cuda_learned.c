@@ -32,8 +32,8 @@ static void write_network(gpu *g, int k, char *policy) {
   snprintf(policy, MOST_PATH, "learned:/tmp/halftone-gpu-XXXXXX");
   int file = mkstemp(policy + strlen("learned:"));
   assert_true(file >= 0 && !close(file));
-  ht_learned *l =
-      k < 2 ? learned_always(g->ctx, HT_LEARNED_TILES, 2 - k, 1 + 3 * k) : learned_random(g->ctx, HT_LEARNED_TILES, 16 * k, 2 * k - 3, (uint64_t)k);
+  ht_learned *l = k < 2 ? learned_always(g->ctx, HT_LEARNED_TILES, 2 - k, 1 + 3 * k)
+                        : learned_random(g->ctx, HT_LEARNED_TILES, 16 * k, 2 * k - 3, (uint64_t)k);
   assert_non_null(l);
   assert_int_equal(learned_write(g->ctx, l, policy + strlen("learned:")), 0);
   ht_learned_release(g->ctx, l);
@@ -59,12 +59,12 @@ static void check_solve(gpu *g, const char *system, const ht_matrix *a, const ch
   ht_report cpu;
   int64_t expected = iterations_on_cpu(g, a, policy, engine == PAPER, b, &cpu);
   ht_solver *solver = make_solver(g, a,
-                                  SETTINGS({"backend", "cuda"}, {"engine", device_engines[engine]}, {"precond", "jacobi"}, {"policy", policy},
-                                           {"max-iterations", "20000"}));
+                                  SETTINGS({"backend", "cuda"}, {"engine", device_engines[engine]}, {"precond", "jacobi"},
+                                           {"policy", policy}, {"max-iterations", "20000"}));
   ht_report r = solve_with(g, solver, b, x), second = solve_with(g, solver, b, again);
-  printf("%s, network %d, %s (%s): %lld iterations, %lld on the CPU; true residual %.2e, %lld replacements, %lld on the CPU\n", system, network,
-         device_engines[engine], r.engine, (long long)r.iterations, (long long)expected, r.residual_true, (long long)r.replacements,
-         (long long)cpu.replacements);
+  printf("%s, network %d, %s (%s): %lld iterations, %lld on the CPU; true residual %.2e, %lld replacements, %lld on the CPU\n", system,
+         network, device_engines[engine], r.engine, (long long)r.iterations, (long long)expected, r.residual_true,
+         (long long)r.replacements, (long long)cpu.replacements);
   if (r.outcome != HT_CONVERGED || !meets_tolerance(g, a, b, x)) fail_msg("outcome %d (%s)", (int)r.outcome, r.detail);
   assert_true(llabs((long long)(r.iterations - expected)) <= 8 + expected / 4);
   assert_true(second.iterations == r.iterations);

@@ -360,7 +360,8 @@ static void a_device_decides_by_itself(void **state) {
     char policy[2 * PATH_SIZE];
     ht_matrix *a;
     int seed = k / 4;
-    say(ctx, seed ? learned_random(ctx, HT_LEARNED_TILES, 32, 1 + 2 * seed, (uint64_t)seed) : learned_always(ctx, HT_LEARNED_TILES, SAY_16, 4),
+    say(ctx,
+        seed ? learned_random(ctx, HT_LEARNED_TILES, 32, 1 + 2 * seed, (uint64_t)seed) : learned_always(ctx, HT_LEARNED_TILES, SAY_16, 4),
         "any", policy);
     OK(generate_line(ctx, problems[k % 4], &a));
     int64_t n = ht_matrix_rows(a);

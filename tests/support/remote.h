@@ -30,7 +30,7 @@ static struct {
   int runs, fail_after; /* engine runs and products so far; the device is lost after so many, when positive */
   int transfers, decisions;
   int directions; /* that the host fetched */
-  int waits; /* times that the host waited for sums */
+  int waits;      /* times that the host waited for sums */
   ht_status status;
 } remote;
 
@@ -429,7 +429,7 @@ static void remote_engine_release(ht_engine *engine) {
     .store_release = remote_store_release, .engine_create = remote_engine_create, .engine_run = remote_engine_run,                         \
     .engine_set_levels = remote_set_levels, .engine_set_iterate = remote_set_iterate, .engine_get_iterate = remote_get_iterate,            \
     .engine_set_residual = remote_set_residual, .engine_get_residual = remote_get_residual,                                                \
-    .engine_direction_square = remote_direction_square, .engine_get_direction = remote_fetch_direction,                                      \
+    .engine_direction_square = remote_direction_square, .engine_get_direction = remote_fetch_direction,                                    \
     .engine_release = remote_engine_release                                                                                                \
   }
 

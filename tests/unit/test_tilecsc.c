@@ -138,8 +138,9 @@ static void few_meet(void **state) {
     const char *line;
     int rows;
     double most;
-  } cases[] = {{"stencil2d size=100", 256, 0.01},          {"stencil2d size=64 points=9", 512, 0.03}, {"stencil3d size=20 points=7", 512, 0.1},
-               {"stencil3d size=32 points=27", 512, 0.03}, {"wathen nx=30 ny=31", 128, 0.05},      {"fem3d size=12", 256, 0.2}};
+  } cases[] = {{"stencil2d size=100", 256, 0.01},        {"stencil2d size=64 points=9", 512, 0.03},
+               {"stencil3d size=20 points=7", 512, 0.1}, {"stencil3d size=32 points=27", 512, 0.03},
+               {"wathen nx=30 ny=31", 128, 0.05},        {"fem3d size=12", 256, 0.2}};
   ht_context *ctx;
   (void)state;
   OK(ht_context_create(&ctx));
@@ -147,7 +148,8 @@ static void few_meet(void **state) {
     ht_matrix *a;
     OK(generate_line(ctx, cases[k].line, &a));
     double marked = check_matrix(ctx, a, cases[k].rows);
-    printf("%s: %.4f of the steps are marked\n", cases[k].line, marked); fflush(stdout);
+    printf("%s: %.4f of the steps are marked\n", cases[k].line, marked);
+    fflush(stdout);
     assert_true(marked <= cases[k].most);
     ht_matrix_destroy(a);
   }

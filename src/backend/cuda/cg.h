@@ -54,6 +54,8 @@ typedef struct ht_cuda_tiles_facts {
   const float *error_16, *error_32; /* largest column errors */
   const double *inverse_diagonal;   /* NULL: M = I */
   const double *bytes;              /* that a product reads for it: `blocks` numbers for each level */
+  int64_t row_blocks;
+  double *products; /* p's of each row block, which the product leaves */
 } ht_cuda_tiles_facts;
 
 #endif

@@ -11,7 +11,7 @@ ht_launch ht_cuda_tilecsc_shape(const ht_cuda *cuda, const ht_tilecsc_view *a) {
 }
 
 ht_status ht_cuda_tilecsc_launch(ht_cuda *cuda, const ht_tilecsc_view *a, const uint8_t *level, const ht_cuda_cg_scalars *scalars,
-                                 const double *x, double *y) {
+                                 const double *x, double *y, double *products) {
   ht_cuda_tiles tiles = {.n = a->n,
                          .rows_per_block = a->rows_per_block,
                          .tile_row_start = a->tile_row_start,
@@ -23,9 +23,10 @@ ht_status ht_cuda_tilecsc_launch(ht_cuda *cuda, const ht_tilecsc_view *a, const 
                          .value_f64 = a->value_f64,
                          .value_f32 = a->value_f32,
                          .value_bf16 = a->value_bf16};
-  return ht_cuda_launch(cuda, HT_KERNEL_tilecsc_multiply, ht_cuda_tilecsc_shape(cuda, a), HT_ARGS(&tiles, &level, &scalars, &x, &y));
+  return ht_cuda_launch(cuda, HT_KERNEL_tilecsc_multiply, ht_cuda_tilecsc_shape(cuda, a),
+                        HT_ARGS(&tiles, &level, &scalars, &x, &y, &products));
 }
 
 void ht_cuda_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y) {
-  if (a->n > 0) ht_cuda_tilecsc_launch(ht_cuda_of(ctx), a, level, NULL, x, y);
+  if (a->n > 0) ht_cuda_tilecsc_launch(ht_cuda_of(ctx), a, level, NULL, x, y, NULL);
 }

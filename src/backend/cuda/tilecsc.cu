@@ -1,6 +1,6 @@
 // Product with the Tile-CSC storage, as the EvoCG paper does it (section 3.3): a block takes a row block; its warps take the row block's
-// tiles in turn, one warp a tile, lane i the tile's columns i and i + 32. Each warp adds to sums of its own in shared memory. The storage is
-// in the order in which the lanes read it (backend.h), so that loads are coalesced and lanes that read together meet in different rows,
+// tiles in turn, one warp a tile, lane i the tile's columns i and i + 32. Each warp adds to sums of its own in shared memory. The storage
+// is in the order in which the lanes read it (backend.h), so that loads are coalesced and lanes that read together meet in different rows,
 // but where a mark says otherwise: those add up what they have for a row first. The warps' sums are added in the order of the warps. All
 // orders are fixed, so that the bits are always the same. SPDX-License-Identifier: BSD-3-Clause
 #include "backend/cuda/cg_step.cuh"
@@ -156,12 +156,23 @@ __device__ inline void take_factors(const ht_cuda_tiles &a, const head &h, const
   }
 }
 
+// The block's sum of what its threads have. `sums` is used again.
+__device__ inline void leave_product(double product, int warps, double *sums, double *products) {
+  product = ht::warp_sum(product);
+  __syncthreads();
+  if (threadIdx.x % WARP == 0) sums[threadIdx.x / WARP] = product;
+  __syncthreads();
+  if (threadIdx.x) return;
+  for (int w = 1; w < warps; w++) product += sums[w];
+  products[blockIdx.x] = product;
+}
+
 } // namespace
 
-// scalars: of a solve, whose events end the work and whose levels hold; or NULL.
+// scalars: of a solve, whose events end the work and whose levels hold; or NULL. products: x'y of each row block; or NULL.
 extern "C" __global__ void __launch_bounds__(256, 4)
     ht_tilecsc_multiply(const __grid_constant__ ht_cuda_tiles a, const uint8_t *level, const ht_cuda_cg_scalars *scalars,
-                        const double *__restrict__ x, double *__restrict__ y) {
+                        const double *__restrict__ x, double *__restrict__ y, double *products) {
   extern __shared__ double sums[]; // rows_per_block a warp, and one that is of no interest
   if (scalars && scalars->event != ht::CONTINUE) return;
   int uniform = scalars ? scalars->uniform : level ? -1 : ht::LEVEL_64;
@@ -190,9 +201,12 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   __syncthreads();
   int64_t first = blockIdx.x * int64_t{rows};
   int there = a.n - first < rows ? static_cast<int>(a.n - first) : rows;
+  double product = 0;
   for (int i = threadIdx.x; i < there; i += blockDim.x) {
     double total = sums[i];
     for (int w = 1; w < warps; w++) total += sums[w * (rows + 1) + i];
     y[first + i] = total;
+    if (products) product = fma(total, x[first + i], product);
   }
+  if (products) leave_product(product, warps, sums, products);
 }
