@@ -57,13 +57,14 @@ static double unevenness(const ht_matrix *a, int64_t rows, block_set *set) {
   return sum > 0 ? squares * (double)row_blocks / (sum * sum) - 1 : 0;
 }
 
-/* Equally even heights: the greater has fewer tiles. */
+/* Equally even heights: the greater has fewer tiles. That alone counts where entries are interleaved: what a tile costs a device beside its
+ * entries is much, and no thread of it waits for an uneven row block. */
 static int32_t choose_rows(const ht_matrix *a, const ht_tilecsc_shape *shape, block_set *set) {
   int32_t best = HT_TILECSC_LEAST_ROWS;
   double least = INFINITY;
   for (int32_t rows = HT_TILECSC_LEAST_ROWS; rows <= shape->most_rows; rows *= 2) {
     if ((a->n + rows - 1) / rows < shape->least_blocks) break;
-    double found = unevenness(a, rows, set);
+    double found = shape->interleaved ? 0 : unevenness(a, rows, set);
     if (found > least) continue;
     least = found;
     best = rows;

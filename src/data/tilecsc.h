@@ -22,7 +22,7 @@ typedef struct ht_tilecsc {
 } ht_tilecsc;
 
 /* R: as asked for, or 0 to choose it: among 32, 64, ... up to most_rows with at least so many row blocks, the one whose row blocks have the
- * most even numbers of tiles. */
+ * most even numbers of tiles; the greatest where entries are interleaved. */
 typedef struct ht_tilecsc_shape {
   int rows, most_rows;
   int64_t least_blocks;

@@ -69,7 +69,7 @@ static void begin(ht_guard *g, double norm) {
   ht_guard_start_levels(g);
   ht_guard_note_levels(g);
   g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(ht_guard_lowest_level(g)) : 0;
-  g->reference = g->lowest = norm;
+  g->reference = g->watched = g->lowest = norm;
   g->claimed = INFINITY;
   g->futile = 0;
   g->improved_at = 0;
@@ -106,12 +106,11 @@ static ht_status iterate(ht_guard *g, ht_outcome *outcome, double *norm) {
   for (int done = 0; !done;) {
     set_events(g);
     int64_t product = s->iteration + !s->fresh;
-    double before = s->norm_r;
     int unseen = s->decide_rule == HT_DECIDE_LEARNED;
     if (!unseen) record_levels(g, product);
     ht_cg_event event = g->loop->calls->run(g->loop);
     HT_TRY(g->ctx, g->certifier.backend->failed(g->ctx));
-    if (unseen) ht_guard_follow_unseen(g, before);
+    if (unseen) ht_guard_follow_unseen(g);
     if (unseen) record_levels(g, product);
     record_time(g);
     HT_TRY(g->ctx, ht_guard_handle(g, event, &done, outcome));

@@ -53,11 +53,12 @@ static void follow_levels(ht_guard *g, ht_level lowest_read, double norm) {
 
 int ht_guard_decides_unseen(const ht_guard *g) { return g->policy.rule == HT_DECIDE_LEARNED && g->floor < HT_LEVEL_64; }
 
-void ht_guard_follow_unseen(ht_guard *g, double before) { follow_levels(g, (ht_level)g->loop->state.lowest, before); }
+void ht_guard_follow_unseen(ht_guard *g) { follow_levels(g, (ht_level)g->loop->state.lowest, g->watched); }
 
-/* ||r|| at which a level that comes into use in the next iterations would have to be replaced: the run ends there, and tells. */
+/* ||r|| at which a level that came into use since `watched` would have to be replaced: the run ends there, and tells. It does not depend on
+ * where runs ended for other reasons, some of which depend on the clock. */
 double ht_guard_watch(const ht_guard *g) {
-  double below = ht_guard_first_drop(g->floor) * g->loop->state.norm_r;
+  double below = fmax(g->drop, ht_guard_first_drop(g->floor)) * g->watched;
   int matters = level_to_replace(g, g->floor) < g->to_replace && g->options->stopping == HT_STOPPING_TRUE;
   return matters && below > g->loop->state.goal ? below : -1;
 }
@@ -210,7 +211,7 @@ void ht_guard_replace(ht_guard *g, double norm, double change) {
   g->loop->calls->set_residual(g->loop, g->residual);
   if (!(change <= KEEP_DIRECTION * norm)) ht_guard_restart(g);
   ht_guard_note_levels(g);
-  g->reference = norm;
+  g->reference = g->watched = norm;
   g->replacements++;
 }
 
@@ -223,7 +224,7 @@ ht_status ht_guard_restore(ht_guard *g) {
   g->loop->calls->set_residual(g->loop, g->residual);
   ht_guard_restart(g);
   ht_guard_note_levels(g);
-  g->reference = norm;
+  g->reference = g->watched = norm;
   g->restores++;
   return HT_OK;
 }

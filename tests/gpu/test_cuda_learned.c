@@ -66,7 +66,8 @@ static void check_solve(gpu *g, const char *system, const ht_matrix *a, const ch
          network, device_engines[engine], r.engine, (long long)r.iterations, (long long)expected, r.residual_true,
          (long long)r.replacements, (long long)cpu.replacements);
   if (r.outcome != HT_CONVERGED || !meets_tolerance(g, a, b, x)) fail_msg("outcome %d (%s)", (int)r.outcome, r.detail);
-  assert_true(llabs((long long)(r.iterations - expected)) <= 8 + expected / 4);
+  /* The paper's engine takes the same steps as the CPU's textbook loop; the streaming one reads 16 bits another way than the CPU's loop. */
+  assert_true(llabs((long long)(r.iterations - expected)) <= 4 + expected / (engine == PAPER ? 10 : 2));
   assert_true(second.iterations == r.iterations);
   assert_memory_equal(x, again, (size_t)a->n * sizeof *x);
   assert_string_equal(r.engine, engine == PAPER ? "paper" : "streaming");

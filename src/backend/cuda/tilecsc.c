@@ -1,12 +1,13 @@
 /* Product with the Tile-CSC storage on arrays in the device's memory. SPDX-License-Identifier: BSD-3-Clause */
 #include "backend/cuda/tilecsc.h"
 
-enum { MOST_WARPS = 8 };
+enum { MOST_WARPS = 8, FEW_WARPS = 4, WARPS_TO_FILL = 32 /* of a multiprocessor */ };
 
-/* As many warps a row block as its tiles keep busy and shared memory has sums for. */
+/* As many warps a row block as its tiles keep busy and shared memory has sums for; half as many where the device is full all the same. */
 ht_launch ht_cuda_tilecsc_shape(const ht_cuda *cuda, const ht_tilecsc_view *a) {
-  int64_t warps = MOST_WARPS, row_bytes = (a->rows_per_block + 1) * (int64_t)sizeof(double);
-  while (warps > 1 && (warps * row_bytes > cuda->shared_block_bytes || warps / 2 * a->row_blocks >= a->tiles)) warps /= 2;
+  int64_t warps = MOST_WARPS, row_bytes = (a->rows_per_block + 1) * (int64_t)sizeof(double), full = WARPS_TO_FILL * (int64_t)cuda->sms;
+  while (warps > 1 && (warps * row_bytes > cuda->shared_block_bytes || warps * a->row_blocks >= a->tiles)) warps /= 2;
+  if (warps > FEW_WARPS && FEW_WARPS * a->row_blocks >= full - full / 8) warps = FEW_WARPS;
   return (ht_launch){.grid = (unsigned)a->row_blocks, .block = (unsigned)(32 * warps), .shared_bytes = (unsigned)(warps * row_bytes)};
 }
 

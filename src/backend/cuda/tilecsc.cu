@@ -8,7 +8,7 @@
 namespace {
 
 constexpr int COLUMNS = 64, WARP = 32, HALVES = COLUMNS / WARP;
-constexpr unsigned ALL = ~0u, ROW = 0x7fff, MEETS_PAIR = 0x80008000;
+constexpr unsigned ALL = ~0u, ROW = 0x7fff, MEETS = 0x8000, MEETS_PAIR = 0x80008000;
 
 struct Bf16 {
   static constexpr int AHEAD = 3;
@@ -73,7 +73,11 @@ __device__ inline void add_step(unsigned sum, unsigned none, const step<Format> 
     double2 v = Format::widen(s.value[0]);
     double f = factor[0];
     if (k / 2) row = s.row[1], v = Format::widen(s.value[1]), f = factor[1];
-    add_in_turn(sum, (k % 2 ? row >> 16 : row) & ROW, none, k % 2 ? v.y : v.x, f);
+    if (k % 2) row >>= 16, v.x = v.y;
+    if (__any_sync(ALL, row & MEETS))
+      add_in_turn(sum, row & ROW, none, v.x, f);
+    else
+      add(sum, row & ROW, v.x, f);
   }
 }
 
@@ -97,19 +101,22 @@ template <class Format> struct cursor {
     }
     at = (first + 1) / 2;
   }
-  __device__ void take(step<Format> &s) {
+  __device__ void take(step<Format> &s, bool some) { // some: a lane has one
+#pragma unroll
+    for (int h = 0; h < HALVES; h++) {
+      s.row[h] = none << 16 | none;
+      s.value[h] = {};
+    }
+    if (!some) return;
 #pragma unroll
     for (int h = 0; h < HALVES; h++) {
       bool there = left[h]-- > 0;
       unsigned all = __ballot_sync(ALL, there);
       int mine = at + __popc(all & below);
       at += __popc(all);
-      s.row[h] = none << 16 | none;
-      s.value[h] = {};
-      if (there) {
-        s.row[h] = __ldg((const unsigned *)row + mine);
-        s.value[h] = __ldg((const typename Format::Pair *)value + mine);
-      }
+      if (!there) continue;
+      s.row[h] = __ldg((const unsigned *)row + mine);
+      s.value[h] = __ldg((const typename Format::Pair *)value + mine);
     }
   }
 };
@@ -122,14 +129,15 @@ __device__ inline void add_tile(const typename Format::Value *__restrict__ value
   int steps = 1 + __reduce_max_sync(ALL, max(next.left[0], next.left[1]));
   step<Format> ring[AHEAD + 1]; // the first is added while the others are on their way
   next.take_odd(ring[0], counts);
+  bool odd = next.at > 0;
 #pragma unroll
-  for (int k = 1; k <= AHEAD; k++) next.take(ring[k]);
+  for (int k = 1; k <= AHEAD; k++) next.take(ring[k], k < steps);
 #pragma unroll 1
   for (int k = 0; k < steps; k++) {
-    add_step(sum, none, ring[0], factor);
+    if (k || odd) add_step(sum, none, ring[0], factor);
 #pragma unroll
     for (int j = 0; j < AHEAD; j++) ring[j] = ring[j + 1];
-    next.take(ring[AHEAD]);
+    next.take(ring[AHEAD], k + AHEAD + 1 < steps);
   }
 }
 
