@@ -2,8 +2,10 @@
  * after the other; a lane that finds all its rows taken looks for a lane that can do with another (augmenting paths).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "data/tilecsc_interleave.h"
+#include <omp.h>
+#include "data/tilecsc_internal.h"
 
-enum { COLUMNS = HT_COLUMN_BLOCK, LANES = HT_TILECSC_LANES, HALVES = COLUMNS / LANES, MOST_LOOKS = 16 };
+enum { LANES = HT_TILECSC_LANES, HALVES = COLUMNS / LANES, MOST_LOOKS = 16 };
 
 /* The columns of the lanes. work->entry lists a column's entries in the order in which they are read; the first `taken` stand fixed. */
 typedef struct half {
@@ -125,4 +127,59 @@ void ht_tilecsc_interleave(const uint32_t *start, const uint16_t *row, int rows,
   if (at & 1) row_index[at++] = (uint16_t)rows;
   for (int64_t k = 0; k < longest / 2; k++)
     for (int h = 0; h < HALVES; h++) at = take_group(&halves[h], lanes_with(halves[h].start, k), 2, at, place, row_index);
+}
+
+/* ---- all tiles ---- */
+
+/* Of all tiles, whose rows come in CSC order. Threads take tiles of their own. */
+static void interleave_tiles(ht_tilecsc *t, const uint16_t *row, ht_interleave_work *work) {
+#pragma omp parallel for schedule(dynamic, 64) num_threads(t->ctx->threads) if (t->entries > PARALLEL_FROM)
+  for (int64_t tile = 0; tile < t->view.tiles; tile++) {
+    const uint32_t *start = t->column_start + tile * STARTS;
+    int64_t first = t->tile_entry[tile];
+    ht_tilecsc_interleave(start, row + first, t->view.rows_per_block, &work[omp_get_thread_num()], t->place + first, t->row_index + first);
+    for (int c = 0; c < COLUMNS; c++)
+      t->column_count[tile * COLUMNS + 2 * (c % HT_TILECSC_LANES) + c / HT_TILECSC_LANES] = (uint16_t)(start[c + 1] - start[c]);
+  }
+}
+
+static void release_work(ht_tilecsc *t, ht_interleave_work *work) {
+  for (int k = 0; work && k < t->ctx->threads; k++) {
+    void *owned[] = {work[k].entry, work[k].holder, work[k].degree, work[k].held, work[k].seen};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) ht_release(t->ctx, owned[i]);
+  }
+  ht_release(t->ctx, work);
+}
+
+static ht_status make_work(ht_tilecsc *t, ht_interleave_work **out) {
+  int64_t rows = t->view.rows_per_block, most = 0;
+  ht_interleave_work *work;
+  for (int64_t tile = 0; tile < t->view.tiles; tile++)
+    if (t->tile_entry[tile + 1] - t->tile_entry[tile] > most) most = t->tile_entry[tile + 1] - t->tile_entry[tile];
+  HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, t->ctx->threads, sizeof *work, &work));
+  *out = work;
+  for (int k = 0; k < t->ctx->threads; k++) {
+    HT_TRY(t->ctx, ht_allocate(t->ctx, most, sizeof *work->entry, &work[k].entry));
+    HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, rows, sizeof *work->holder, &work[k].holder));
+    HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, 2 * rows, sizeof *work->degree, &work[k].degree));
+    HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, rows, sizeof *work->held, &work[k].held));
+    HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, rows, sizeof *work->seen, &work[k].seen));
+  }
+  return HT_OK;
+}
+
+ht_status ht_tilecsc_interleave_all(ht_tilecsc *t, const ht_matrix *matrix) {
+  ht_status status;
+  uint16_t *row = NULL;
+  ht_interleave_work *work = NULL;
+  HT_TRY_GOTO(t->ctx, status, ht_allocate(t->ctx, t->entries, sizeof *row, &row), done);
+  HT_TRY_GOTO(t->ctx, status, ht_tilecsc_place(t, matrix, row, NULL), done);
+  HT_TRY_GOTO(t->ctx, status, ht_allocate(t->ctx, t->entries, sizeof *t->place, &t->place), done);
+  HT_TRY_GOTO(t->ctx, status, ht_allocate(t->ctx, t->view.tiles * COLUMNS, sizeof *t->column_count, &t->column_count), done);
+  HT_TRY_GOTO(t->ctx, status, make_work(t, &work), done);
+  interleave_tiles(t, row, work);
+done:
+  release_work(t, work);
+  ht_release(t->ctx, row);
+  return status;
 }

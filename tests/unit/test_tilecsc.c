@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include "base/convert.h"
 #include "data/tilecsc.h"
+#include "support/failing.h"
 #include "support/generated.h"
 #include "support/patterns.h"
 
@@ -156,7 +157,33 @@ static void few_meet(void **state) {
   ht_context_destroy(ctx);
 }
 
+static void memory_may_end_anywhere(void **state) {
+  const ht_tilecsc_shape shape = {.rows = 32, .most_rows = 512, .least_blocks = 1, .interleaved = 1};
+  failing_allocator memory;
+  ht_context *ctx;
+  ht_tilecsc *t;
+  ht_status status = HT_NO_MEMORY;
+  (void)state;
+  OK(failing_context(&memory, &ctx));
+  ht_matrix *a = pattern_matrix(ctx, PATTERN_BANDED, 100, 5, 1);
+  long alive = memory.alive, k;
+  for (k = 0; status != HT_OK; k++) {
+    memory.requests = 0;
+    memory.fail_at = k;
+    status = ht_tilecsc_create(ctx, a, &shape, &t);
+    assert_true(status == HT_OK || (status == HT_NO_MEMORY && !t && memory.alive == alive));
+    ht_context_clear_error(ctx);
+  }
+  assert_true(k > 15);
+  memory.fail_at = -1;
+  ht_tilecsc_destroy(t);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+  assert_int_equal(memory.alive, 0);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(patterns_are_held), cmocka_unit_test(few_meet)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(patterns_are_held), cmocka_unit_test(few_meet),
+                                     cmocka_unit_test(memory_may_end_anywhere)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
