@@ -53,7 +53,11 @@ static void follow_levels(ht_guard *g, ht_level lowest_read, double norm) {
 
 int ht_guard_decides_unseen(const ht_guard *g) { return g->policy.rule == HT_DECIDE_LEARNED && g->floor < HT_LEVEL_64; }
 
-void ht_guard_follow_unseen(ht_guard *g) { follow_levels(g, (ht_level)g->loop->state.lowest, g->watched); }
+void ht_guard_follow_unseen(ht_guard *g) {
+  ht_level lowest = (ht_level)g->loop->state.lowest;
+  if (level_to_replace(g, lowest) < g->to_replace) g->reference = g->watched;
+  follow_levels(g, lowest, g->watched);
+}
 
 /* ||r|| at which a level that came into use since `watched` would have to be replaced: the run ends there, and tells. It does not depend on
  * where runs ended for other reasons, some of which depend on the clock. */

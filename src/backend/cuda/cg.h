@@ -22,9 +22,11 @@ typedef struct ht_cuda_cg_scalars {
   double calibration_16, calibration_32; /* squared: measured error over the blocks' estimate */
   int32_t owed, later;                   /* streaming: a step of x that is still to be made; whether this iteration's is put off */
   double owed_alpha, owed_beta;
-  int32_t uniform;        /* level of all blocks; -1: as block_level says */
-  uint32_t finished;      /* blocks of the product that are through */
-  double level_groups[3]; /* groups read at each level since the run began, for the bytes; the paper's engine: bytes */
+  int32_t uniform;         /* level of all blocks; -1: as block_level says */
+  uint32_t finished;       /* blocks of the product that are through */
+  double level_groups[3];  /* groups read at each level since the run began, for the bytes; the paper's engine: bytes */
+  double product_bytes[3]; /* the paper's engine: of a product with the blocks' levels as they are */
+  int32_t recount;         /* these are to be counted anew: levels changed */
 } ht_cuda_cg_scalars;
 
 typedef struct ht_cuda_cg_vectors {

@@ -116,5 +116,6 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     }
   }
   lowest = __reduce_min_sync(~0u, lowest);
+  if (blockIdx.x == 0 && threadIdx.x == 0) v.scalars->recount = 1;
   if (lane == 0 && lowest < LEVEL_64) atomicMin(&v.scalars->lowest, lowest); // of whole numbers: the order does not matter
 }

@@ -49,7 +49,7 @@ template <int N> __device__ inline void take_sums(const double *sums, int64_t co
 }
 
 struct entries { // of a lane: two rows of a column block
-  double2 p, x, r;
+  double2 p, x, r, s;
 };
 
 // The column blocks of a warp: the first HELD, then the others.
@@ -63,19 +63,27 @@ __device__ inline double2 inverse_at(const ht_cuda_tiles_facts &f, int64_t i) {
   return f.inverse_diagonal ? ((const double2 *)f.inverse_diagonal)[i] : double2{1, 1};
 }
 
+__device__ inline void load_residual(const ht_cuda_cg_vectors &v, int64_t i, bool first, entries &e) {
+  e.r = ((const double2 *)v.r)[i];
+  if (!first) e.s = ((const double2 *)v.s)[i];
+}
+
+__device__ inline void load_direction(const ht_cuda_cg_vectors &v, int64_t i, entries &e) {
+  e.p = ((const double2 *)v.p)[i];
+  e.x = ((const double2 *)v.x)[i];
+}
+
 // r -= alpha s. FIRST: r as it is.
 template <bool FIRST>
-__device__ inline void take_step(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, int64_t i, double alpha, double2 &r,
+__device__ inline void take_step(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, int64_t i, double alpha, entries &e,
                                  double (&sum)[2]) {
-  r = ((double2 *)v.r)[i];
-  if (!FIRST) {
-    double2 s = ((const double2 *)v.s)[i];
-    r.x = fma(-alpha, s.x, r.x), r.y = fma(-alpha, s.y, r.y);
-    ((double2 *)v.r)[i] = r;
-  }
   double2 m = inverse_at(f, i);
-  sum[0] = fma(r.x, r.x, fma(r.y, r.y, sum[0]));
-  sum[1] = fma(r.x, m.x * r.x, fma(r.y, m.y * r.y, sum[1]));
+  if (!FIRST) {
+    e.r.x = fma(-alpha, e.s.x, e.r.x), e.r.y = fma(-alpha, e.s.y, e.r.y);
+    ((double2 *)v.r)[i] = e.r;
+  }
+  sum[0] = fma(e.r.x, e.r.x, fma(e.r.y, e.r.y, sum[0]));
+  sum[1] = fma(e.r.x, m.x * e.r.x, fma(e.r.y, m.y * e.r.y, sum[1]));
 }
 
 // What a policy wants of the direction in a block; apart from the rest, whose registers it would take.
@@ -113,7 +121,7 @@ __device__ inline int event_of(const ht_cuda_cg_scalars &s) {
 __device__ inline void conclude(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars &s, int event, bool taken) {
   if (taken) {
     record(v, s);
-    if (s.iteration >= s.decide_at && s.decide_rule != DECIDE_HOST) s.decide_at = s.iteration + s.decide_every;
+    if (s.iteration >= s.decide_at && s.decide_rule != DECIDE_HOST) s.decide_at = s.iteration + s.decide_every, s.recount = 1;
   } else {
     s.iteration--;
   }
@@ -122,21 +130,28 @@ __device__ inline void conclude(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars 
   if (event == CONTINUE) v.scalars->iteration++;
 }
 
-// The residual, and this thread's part of r'r and r'M^-1 r. What the turn needs of the blocks that are held is asked for, too.
+// All that is known before p's is, of the blocks that are held: it is on its way while the sums are taken.
+template <bool FIRST> __device__ inline void load(const ht_cuda_cg_vectors &v, const share &my, int lane, entries (&held)[HELD]) {
+#pragma unroll
+  for (int k = 0; k < HELD; k++) {
+    if (!my.has(k)) continue;
+    load_residual(v, my.at(k) * 32 + lane, FIRST, held[k]);
+    if (!FIRST) load_direction(v, my.at(k) * 32 + lane, held[k]);
+  }
+}
+
+// The residual, and this thread's part of r'r and r'M^-1 r.
 template <bool FIRST>
 __device__ inline void update(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const share &my, int lane, double alpha,
                               entries (&held)[HELD], double (&sum)[2]) {
 #pragma unroll
-  for (int k = 0; k < HELD; k++) {
-    int64_t i = my.at(k) * 32 + lane;
-    if (!my.has(k)) continue;
-    if (!FIRST) held[k].p = ((const double2 *)v.p)[i], held[k].x = ((const double2 *)v.x)[i];
-    take_step<FIRST>(f, v, i, alpha, held[k].r, sum);
-  }
+  for (int k = 0; k < HELD; k++)
+    if (my.has(k)) take_step<FIRST>(f, v, my.at(k) * 32 + lane, alpha, held[k], sum);
 #pragma unroll 2
   for (int64_t block = my.at(HELD); block < my.blocks; block += my.stride) {
-    double2 r;
-    take_step<FIRST>(f, v, block * 32 + lane, alpha, r, sum);
+    entries e;
+    load_residual(v, block * 32 + lane, FIRST, e);
+    take_step<FIRST>(f, v, block * 32 + lane, alpha, e, sum);
   }
 }
 
@@ -152,13 +167,14 @@ __device__ inline void redirect(const ht_cuda_tiles_facts &f, const ht_cuda_cg_v
 #pragma unroll 2
   for (int64_t block = my.at(HELD); block < my.blocks; block += my.stride) {
     int64_t i = block * 32 + lane;
-    entries e = {{0, 0}, {0, 0}, ((const double2 *)v.r)[i]};
-    if (!FIRST) e.p = ((const double2 *)v.p)[i], e.x = ((const double2 *)v.x)[i];
+    entries e;
+    load_residual(v, i, true, e);
+    if (!FIRST) load_direction(v, i, e);
     turn<FIRST>(f, v, c, block, alpha, beta, e, looking);
   }
 }
 
-// The bytes that the product read at each level, where each block has its own.
+// The bytes that a product reads at each level, where each block has its own: after levels changed.
 __device__ inline void count(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const share &my, double (*shared)[WARPS]) {
   double bytes[3] = {};
 #pragma unroll 1
@@ -174,8 +190,9 @@ __device__ inline void count(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vect
 __device__ inline void take_count(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars &c, double (*shared)[WARPS]) {
   double bytes[3];
   take_sums(v.sums + S_BYTES * gridDim.x, gridDim.x, bytes, shared);
-  if (threadIdx.x == 0)
-    for (int k = 0; k < 3; k++) c.level_groups[k] += bytes[k];
+  if (threadIdx.x) return;
+  for (int k = 0; k < 3; k++) c.product_bytes[k] = bytes[k];
+  c.recount = 0;
 }
 
 // FIRST: of a new residual, whose direction is M^-1 r. `c` is the block's own copy of the scalars.
@@ -189,6 +206,7 @@ template <bool FIRST> __device__ inline void step(const ht_cuda_tiles_facts &f, 
   share my = {(int64_t)blockIdx.x * WARPS + threadIdx.x / 32, (int64_t)gridDim.x * WARPS, f.blocks};
   entries held[HELD];
   double alpha = 0, pap[1] = {0};
+  load<FIRST>(v, my, lane, held);
   if (!FIRST) {
     take_sums(f.products, f.row_blocks, pap, shared);
     alpha = c.rz / pap[0];
@@ -196,7 +214,7 @@ template <bool FIRST> __device__ inline void step(const ht_cuda_tiles_facts &f, 
     __syncthreads();
   }
   int event = FIRST || (pap[0] > 0 && isfinite(alpha)) ? CONTINUE : isfinite(pap[0]) && !(pap[0] > 0) ? CURVATURE : NONFINITE;
-  bool taken = event == CONTINUE, counting = taken && !FIRST && c.uniform < 0;
+  bool taken = event == CONTINUE, counting = taken && !FIRST && c.uniform < 0 && c.recount;
   if (taken) { // the same in all blocks
     double sum[2] = {0, 0};
     update<FIRST>(f, v, my, lane, alpha, held, sum);
@@ -219,6 +237,7 @@ template <bool FIRST> __device__ inline void step(const ht_cuda_tiles_facts &f, 
   __syncthreads();
   if (threadIdx.x == 0) {
     if (!FIRST) c.pap = pap[0];
+    for (int k = 0; k < 3 && taken && !FIRST && c.uniform < 0; k++) c.level_groups[k] += c.product_bytes[k];
     conclude(v, c, event, taken);
   }
   __syncthreads();

@@ -122,9 +122,10 @@ template <class Format> struct cursor {
 };
 
 template <class Format>
-__device__ inline void add_tile(const typename Format::Value *__restrict__ value, const uint16_t *__restrict__ row, unsigned counts,
-                                const double (&factor)[HALVES], unsigned sum, unsigned none) {
+__device__ inline void add_tile(const typename Format::Value *value, const uint16_t *row, unsigned counts, const double (&factor)[HALVES],
+                                unsigned sum, unsigned none) {
   constexpr int AHEAD = Format::AHEAD;
+  asm("" : "+l"(value), "+l"(row)); // kept: else they are made anew in each step
   cursor<Format> next = {value, row, none, (1u << threadIdx.x % WARP) - 1, 0, {(int)(counts >> 1 & 0x7fff), (int)(counts >> 17)}};
   int steps = 1 + __reduce_max_sync(ALL, max(next.left[0], next.left[1]));
   step<Format> ring[AHEAD + 1]; // the first is added while the others are on their way
@@ -133,24 +134,32 @@ __device__ inline void add_tile(const typename Format::Value *__restrict__ value
 #pragma unroll
   for (int k = 1; k <= AHEAD; k++) next.take(ring[k], k < steps);
 #pragma unroll 1
-  for (int k = 0; k < steps; k++) {
-    if (k || odd) add_step(sum, none, ring[0], factor);
+  for (int k = 0; k < steps; k += AHEAD + 1) {
 #pragma unroll
-    for (int j = 0; j < AHEAD; j++) ring[j] = ring[j + 1];
-    next.take(ring[AHEAD], k + AHEAD + 1 < steps);
+    for (int j = 0; j <= AHEAD; j++) {
+      if (k + j >= steps) break;
+      if (j || k || odd) add_step(sum, none, ring[j], factor);
+      next.take(ring[j], k + j + AHEAD + 1 < steps);
+    }
   }
 }
 
-// What a warp needs of a tile before its entries.
+// What a warp needs of a tile before its entries, asked for one tile ahead, and of its column two: the level hangs on it.
 struct head {
   int64_t entry;
-  int column;
+  int column, column_after, level;
   unsigned counts;
-  __device__ void take(const ht_cuda_tiles &a, int t, int end) {
+  __device__ void take_column(const ht_cuda_tiles &a, int t, int end) {
+    if (t < end) column_after = __ldg(a.tile_column + t);
+  }
+  // t, whose column is known, and the column of `after`.
+  __device__ void take(const ht_cuda_tiles &a, const uint8_t *levels, int t, int after, int end) {
     if (t >= end) return;
+    column = column_after;
     entry = __ldg(a.tile_entry + t);
-    column = __ldg(a.tile_column + t);
     counts = __ldg(a.column_count + int64_t{t} * WARP + threadIdx.x % WARP);
+    if (levels) level = levels[column];
+    take_column(a, after, end);
   }
 };
 
@@ -190,17 +199,19 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   unsigned sum = static_cast<unsigned>(__cvta_generic_to_shared(own));
   asm volatile("mov.u32 %0, %0;" : "+r"(sum)); // kept
   int end = a.tile_row_start[blockIdx.x + 1], t = a.tile_row_start[blockIdx.x] + warp;
+  const uint8_t *levels = uniform >= 0 ? nullptr : level;
   head next;
-  next.take(a, t, end);
+  next.level = uniform;
+  next.take_column(a, t, end);
   for (int i = threadIdx.x % WARP; i <= rows; i += WARP) own[i] = 0;
   __syncwarp();
+  next.take(a, levels, t, t + warps, end);
   for (; t < end; t += warps) {
     head now = next;
-    next.take(a, t + warps, end);
-    int asked = uniform >= 0 ? uniform : level[now.column];
+    next.take(a, levels, t + warps, t + 2 * warps, end);
     double factor[HALVES];
-    take_factors(a, now, x, asked != ht::LEVEL_64, factor);
-    switch (asked) {
+    take_factors(a, now, x, now.level != ht::LEVEL_64, factor);
+    switch (now.level) {
     case ht::LEVEL_16: add_tile<Bf16>(a.value_bf16 + now.entry, a.row_index + now.entry, now.counts, factor, sum, rows); break;
     case ht::LEVEL_32: add_tile<Fp32>(a.value_f32 + now.entry, a.row_index + now.entry, now.counts, factor, sum, rows); break;
     default: add_tile<Fp64>(a.value_f64 + now.entry, a.row_index + now.entry, now.counts, factor, sum, rows); break;
