@@ -13,21 +13,24 @@ typedef struct ht_tilecsc {
   int64_t *tile_row_start, *tile_entry;
   int32_t *tile_column;
   uint32_t *column_start;
-  uint16_t *row_index;
+  uint32_t *place; /* interleaved: of each entry in CSC order, inside the tile; else NULL */
+  uint16_t *column_count, *row_index;
+  int16_t *exponent;
   double *scale, *value_f64;
   float *value_f32;
   uint16_t *value_bf16;
 } ht_tilecsc;
 
-/* R: as asked for, or 0 to choose it: among 32, 64, ... up to `most` with at least so many row blocks, the one whose row blocks have the
- * most even numbers of tiles. */
-typedef struct ht_tilecsc_rows {
-  int asked, most;
+/* R: as asked for, or 0 to choose it: among 32, 64, ... up to most_rows with at least so many row blocks, the one whose row blocks have the
+ * most even numbers of tiles; the greatest where entries are interleaved. */
+typedef struct ht_tilecsc_shape {
+  int rows, most_rows;
   int64_t least_blocks;
-} ht_tilecsc_rows;
+  int interleaved;
+} ht_tilecsc_shape;
 
 /* On the CPU products do not depend on R, to the bit. Errors: HT_NO_MEMORY. */
-ht_status ht_tilecsc_create(ht_context *ctx, const ht_matrix *matrix, const ht_tilecsc_rows *rows, ht_tilecsc **tilecsc);
+ht_status ht_tilecsc_create(ht_context *ctx, const ht_matrix *matrix, const ht_tilecsc_shape *shape, ht_tilecsc **tilecsc);
 /* New values on the same pattern. */
 ht_status ht_tilecsc_update(ht_tilecsc *tilecsc, const ht_matrix *matrix);
 void ht_tilecsc_destroy(ht_tilecsc *tilecsc); /* NULL is allowed */

@@ -4,7 +4,7 @@
 #include "op/operator.h"
 #include "op/placed.h"
 
-enum { PATTERN = 5, VALUES = 4, ARRAYS = PATTERN + VALUES };
+enum { PATTERN = 6, VALUES = 5, ARRAYS = PATTERN + VALUES };
 
 typedef struct {
   ht_operator base;
@@ -14,44 +14,48 @@ typedef struct {
   uint8_t *level, *sent; /* the levels in the backend's memory and what they are; NULL where it reads the host's */
 } tilecsc_operator;
 
-/* The arrays from `first` on: the pattern's, then the values'. */
+/* The arrays from `first` on: the pattern's, then the values'. What the storage does not need is not placed. */
 static ht_status place(tilecsc_operator *op, int first) {
   const ht_tilecsc_view *v = &op->storage->view;
-  int64_t entries = op->storage->entries, tiles = v->tiles;
+  int64_t entries = op->storage->entries, tiles = v->tiles, columns = op->storage->blocks * HT_COLUMN_BLOCK;
+  int interleaved = v->column_count != NULL;
   const struct {
     const void *host;
     int64_t bytes;
   } array[ARRAYS] = {{v->tile_row_start, (v->row_blocks + 1) * 8},
                      {v->tile_column, tiles * 4},
                      {v->tile_entry, (tiles + 1) * 8},
-                     {v->column_start, tiles * (HT_COLUMN_BLOCK + 1) * 4},
+                     {interleaved ? NULL : v->column_start, tiles * (HT_COLUMN_BLOCK + 1) * 4},
+                     {v->column_count, tiles * HT_COLUMN_BLOCK * 2},
                      {v->row_index, entries * 2},
-                     {v->scale, op->storage->blocks * HT_COLUMN_BLOCK * 8},
+                     {interleaved ? NULL : v->scale, columns * 8},
+                     {interleaved ? v->exponent : NULL, columns * 2},
                      {v->value_f64, entries * 8},
                      {v->value_f32, entries * 4},
                      {v->value_bf16, entries * 2}};
   ht_placed *p = op->placed;
-  for (int k = first; k < ARRAYS; k++) HT_TRY(op->base.ctx, ht_place(op->base.ctx, op->base.backend, array[k].bytes, array[k].host, &p[k]));
+  for (int k = first; k < ARRAYS; k++)
+    if (array[k].host) HT_TRY(op->base.ctx, ht_place(op->base.ctx, op->base.backend, array[k].bytes, array[k].host, &p[k]));
   op->view = *v;
   op->view.tile_row_start = p[0].memory;
   op->view.tile_column = p[1].memory;
   op->view.tile_entry = p[2].memory;
   op->view.column_start = p[3].memory;
-  op->view.row_index = p[4].memory;
-  op->view.scale = p[5].memory;
-  op->view.value_f64 = p[6].memory;
-  op->view.value_f32 = p[7].memory;
-  op->view.value_bf16 = p[8].memory;
+  op->view.column_count = p[4].memory;
+  op->view.row_index = p[5].memory;
+  op->view.scale = p[6].memory;
+  op->view.exponent = p[7].memory;
+  op->view.value_f64 = p[8].memory;
+  op->view.value_f32 = p[9].memory;
+  op->view.value_bf16 = p[10].memory;
   return HT_OK;
 }
 
 /* What one product reads: a tile's streams at its level, the row indices, and the metadata. */
 static void count_bytes(const ht_tilecsc_view *a, const uint8_t *block_level, double *bytes_level) {
-  static const int value_bytes[HT_LEVELS] = {2, 4, 8};
   for (int64_t t = 0; t < a->tiles; t++) {
-    int level = block_level ? block_level[a->tile_column[t]] : HT_LEVEL_64;
-    int64_t entries = a->tile_entry[t + 1] - a->tile_entry[t];
-    bytes_level[level] += (double)(entries * (value_bytes[level] + 2) + (HT_COLUMN_BLOCK + 1) * 4 + 12);
+    ht_level level = block_level ? (ht_level)block_level[a->tile_column[t]] : HT_LEVEL_64;
+    bytes_level[level] += ht_tilecsc_tile_bytes(a, a->tile_entry[t + 1] - a->tile_entry[t], level);
   }
 }
 
@@ -90,14 +94,14 @@ static void destroy(ht_operator *self) {
 }
 
 /* A device has many multiprocessors, and each of a block's warps sums of its own in shared memory. */
-static ht_tilecsc_rows wanted_rows(ht_context *ctx, const ht_backend *backend, int64_t asked) {
+static ht_tilecsc_shape wanted_shape(ht_context *ctx, const ht_backend *backend, int64_t asked) {
   static const int64_t DEVICE_BLOCKS = 512;
   static const int DEVICE_ROWS = 512;
-  ht_tilecsc_rows rows = {(int)asked, HT_TILECSC_MOST_ROWS, 2 * (int64_t)ctx->threads};
-  if (ht_backend_is_host(ctx, backend)) return rows;
-  rows.most = DEVICE_ROWS;
-  rows.least_blocks = DEVICE_BLOCKS;
-  return rows;
+  ht_tilecsc_shape shape = {(int)asked, HT_TILECSC_MOST_ROWS, 2 * (int64_t)ctx->threads, backend->tilecsc_interleaved};
+  if (ht_backend_is_host(ctx, backend)) return shape;
+  shape.most_rows = DEVICE_ROWS;
+  shape.least_blocks = DEVICE_BLOCKS;
+  return shape;
 }
 
 ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_backend *backend, const ht_operator_options *options,
@@ -108,7 +112,7 @@ ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_backend *backend,
   HT_CHECK(ctx, !options->tile_rows || (options->tile_rows >= HT_TILECSC_LEAST_ROWS && options->tile_rows <= HT_TILECSC_MOST_ROWS),
            HT_BAD_OPTION, "tile-rows is 0 (chosen) or %d to %d with format tilecsc, and is %lld", HT_TILECSC_LEAST_ROWS,
            HT_TILECSC_MOST_ROWS, (long long)options->tile_rows);
-  const ht_tilecsc_rows rows = wanted_rows(ctx, backend, options->tile_rows);
+  const ht_tilecsc_shape shape = wanted_shape(ctx, backend, options->tile_rows);
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *self, &self));
   self->base = (ht_operator){.ctx = ctx,
                              .backend = backend,
@@ -118,7 +122,7 @@ ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_backend *backend,
                              .apply = apply,
                              .update = update,
                              .destroy = destroy};
-  HT_TRY_GOTO(ctx, status, ht_tilecsc_create(ctx, matrix, &rows, &self->storage), fail);
+  HT_TRY_GOTO(ctx, status, ht_tilecsc_create(ctx, matrix, &shape, &self->storage), fail);
   HT_TRY_GOTO(ctx, status, place(self, 0), fail);
   self->base.bytes = self->storage->bytes;
   self->base.blocks = self->storage->blocks;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/option_table.h"
 #include "halftone/precision.h"
+#include "policy/learned_file.h"
 
 /* EvoCG section 4.7: thresholds on max|p| of a tile. Absolute, hence blind to the scale of the problem: a baseline. */
 static void decide_rule(const ht_policy *self, const ht_policy_view *view, uint8_t *level) {
@@ -131,7 +132,24 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
 
 static const char *const names[] = {"auto", "fixed:f64", "fixed:f32", "fixed:bf16", "rule", "budget", "learned:FILE"};
 enum { AUTO, F64, F32, BF16, RULE, BUDGET, LEARNED, POLICIES };
-static const char LEARNED_PREFIX[] = "learned:";
+
+/* The path in learned:FILE, else NULL. */
+static const char *learned_path(const ht_policy_options *options) {
+  static const char prefix[] = "learned:";
+  size_t length = sizeof prefix - 1;
+  return !strncmp(options->policy, prefix, length) && options->policy[length] ? options->policy + length : NULL;
+}
+
+ht_status ht_policy_wants_tiles(ht_context *ctx, const ht_policy_options *options, int *wants) {
+  const char *path = learned_path(options);
+  ht_learned *learned;
+  *wants = 0;
+  if (!path) return HT_OK;
+  HT_TRY(ctx, ht_learned_read(ctx, path, &learned));
+  *wants = learned->kind == HT_LEARNED_TILES;
+  ht_learned_release(ctx, learned);
+  return HT_OK;
+}
 
 static const char *name_at(void *user, int index) {
   (void)user;
@@ -140,10 +158,10 @@ static const char *name_at(void *user, int index) {
 
 ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, const ht_policy_facts *facts, ht_policy *policy, char *why) {
   int index = 0;
-  size_t prefix = sizeof LEARNED_PREFIX - 1;
+  const char *path = learned_path(options);
   why[0] = 0;
-  if (!strncmp(options->policy, LEARNED_PREFIX, prefix) && options->policy[prefix]) {
-    HT_TRY(ctx, ht_policy_create_learned(ctx, options->policy + prefix, options, policy, why));
+  if (path) {
+    HT_TRY(ctx, ht_policy_create_learned(ctx, path, options, policy, why));
     return HT_OK;
   }
   while (index < LEARNED && strcmp(names[index], options->policy)) index++;

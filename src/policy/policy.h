@@ -49,6 +49,10 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
 void ht_policy_create_user(ht_policy_fn fn, void *user, ht_policy *policy);
 void ht_policy_release(ht_context *ctx, ht_policy *policy); /* what it owns; copies of it hold nothing of their own */
 
+/* Whether the policy decides by each block's part of the direction, as EvoCG does: an engine that reads each block at its own level
+ * serves it best. The errors of ht_learned_read. */
+ht_status ht_policy_wants_tiles(ht_context *ctx, const ht_policy_options *options, int *wants);
+
 /* learned.c: from a policy file. */
 ht_status ht_policy_create_learned(ht_context *ctx, const char *path, const ht_policy_options *options, ht_policy *policy, char *why);
 

@@ -8,7 +8,7 @@
 
 /* Iterations between two looks at level and progress. An engine on a device waits for the host while it looks: it is asked less often,
  * but where a low level is on trial. */
-enum { CHECK_EVERY = 64, ENGINE_CHECK_EVERY = 512, ENGINE_FIRST_PAUSE = 256 };
+enum { CHECK_EVERY = 64, UNSEEN_CHECK_EVERY = 256, ENGINE_CHECK_EVERY = 512, ENGINE_FIRST_PAUSE = 256 };
 
 /* The loop aims slightly below the goal, because the true residual it is judged by differs in the last digits. */
 static const double AIM = 0.995;
@@ -21,21 +21,43 @@ static int64_t iteration_limit(const ht_guard *g) {
   return limit < 1000 ? 1000 : limit > HT_MOST_DEFAULT_ITERATIONS ? HT_MOST_DEFAULT_ITERATIONS : limit;
 }
 
+static double replace_below(const ht_guard *g) {
+  double below = g->drop * g->reference, watched = ht_guard_decides_unseen(g) ? ht_guard_watch(g) : -1;
+  if (!(g->to_replace < HT_LEVEL_64 && g->drop > 0 && below > g->loop->state.goal)) below = -1;
+  return fmax(below, watched);
+}
+
+/* A learned policy on the device looks where a direction is new, and then as often as it is asked to. */
+static void plan_unseen_look(ht_guard *g) {
+  const ht_cg_state *s = &g->loop->state;
+  if (s->fresh) g->next_look = s->iteration;
+  while (!s->fresh && g->next_look <= s->iteration) g->next_look += g->policy_interval;
+}
+
+/* A trace tells what each look changed: then a run ends where the next one is due. */
+static int64_t next_pause(const ht_guard *g) {
+  const ht_cg_state *s = &g->loop->state;
+  int64_t look = s->fresh ? s->iteration + g->policy_interval : g->next_look;
+  return g->recorder && ht_guard_decides_unseen(g) && look < g->next_pause ? look : g->next_pause;
+}
+
 static void set_events(ht_guard *g) {
   ht_cg_state *s = &g->loop->state;
+  int unseen = ht_guard_decides_unseen(g), blind = g->policy.rule == HT_DECIDE_LEARNED && !unseen; /* FP64 alone is left to it */
+  if (unseen) plan_unseen_look(g);
   s->goal = g->options->stopping == HT_STOPPING_PAPER ? g->goal : fmax(g->goal * AIM, g->norm_b * LOWEST_AIM);
   int mends = g->options->guard;
-  s->replace_below = mends && g->to_replace < HT_LEVEL_64 && g->drop > 0 && g->drop * g->reference > s->goal ? g->drop * g->reference : -1;
+  s->replace_below = mends ? replace_below(g) : -1;
   s->grow_above = mends && ht_guard_lowest_level(g) < HT_LEVEL_64 ? 1e6 * g->reference : INFINITY;
   s->iteration_end = iteration_limit(g);
-  s->decide_at = (g->policy.decide || g->policy.window) && g->loop->op->blocks ? g->next_look : INT64_MAX;
-  s->decide_rule = g->loop->decides ? g->policy.rule : HT_DECIDE_HOST;
+  s->decide_at = (g->policy.decide || g->policy.window) && g->loop->op->blocks && !blind ? g->next_look : INT64_MAX;
+  s->decide_rule = g->loop->decides && !blind ? g->policy.rule : HT_DECIDE_HOST;
   s->decide_every = g->policy_interval;
   s->theta = g->policy.theta;
   s->eta = g->policy.eta;
   s->target = g->goal;
   s->floor = g->floor;
-  s->pause_at = g->next_pause;
+  s->pause_at = next_pause(g);
 }
 
 static void begin(ht_guard *g, double norm) {
@@ -48,11 +70,12 @@ static void begin(ht_guard *g, double norm) {
   ht_guard_start_levels(g);
   ht_guard_note_levels(g);
   g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(ht_guard_lowest_level(g)) : 0;
-  g->reference = g->lowest = norm;
+  g->reference = g->watched = g->lowest = norm;
   g->claimed = INFINITY;
   g->futile = 0;
   g->improved_at = 0;
   g->check_every = g->loop->decides && !(g->policy.error_start > 0) && !g->policy.learned ? ENGINE_CHECK_EVERY : CHECK_EVERY;
+  if (ht_guard_decides_unseen(g)) g->check_every = UNSEEN_CHECK_EVERY;
   g->next_check = g->check_every;
   g->settle_at = -1;
   g->next_pause = g->progress ? 0 : g->loop->decides ? ENGINE_FIRST_PAUSE : 1;
@@ -71,7 +94,7 @@ static void begin(ht_guard *g, double norm) {
 
 /* Levels that a device changed in the run before are told here too, and with them the reason. */
 static void record_levels(const ht_guard *g, int64_t iteration) {
-  int on_device = g->loop->state.decide_rule != HT_DECIDE_HOST;
+  int rule = g->loop->state.decide_rule, on_device = rule != HT_DECIDE_HOST && rule != HT_DECIDE_LEARNED;
   ht_recorder_levels(g->recorder, iteration, g->loop->block_level, on_device ? HT_TRACE_DEVICE : HT_TRACE_POLICY);
 }
 
@@ -84,9 +107,13 @@ static ht_status iterate(ht_guard *g, ht_outcome *outcome, double *norm) {
   const ht_cg_state *s = &g->loop->state;
   for (int done = 0; !done;) {
     set_events(g);
-    record_levels(g, s->iteration + !s->fresh);
+    int64_t product = s->iteration + !s->fresh;
+    int unseen = s->decide_rule == HT_DECIDE_LEARNED;
+    if (!unseen) record_levels(g, product);
     ht_cg_event event = g->loop->calls->run(g->loop);
     HT_TRY(g->ctx, g->certifier.backend->failed(g->ctx));
+    if (unseen) ht_guard_follow_unseen(g);
+    if (unseen) record_levels(g, product);
     record_time(g);
     HT_TRY(g->ctx, ht_guard_handle(g, event, &done, outcome));
   }

@@ -44,6 +44,7 @@ typedef struct ht_guard {
   ht_level to_replace; /* lowest level whose error is in the loop's residual and left to the next replacement; FP64: none */
   int by_budget;       /* the levels are the error budget's, which leaves nothing to replacement */
   double reference;    /* ||r|| at the last replacement or start */
+  double watched;      /* ||r|| then, or when a run was found to have read nothing that is due since */
   double drop;         /* replace when ||r|| falls below drop * reference; 0: never */
   double best_norm;    /* true residual of `best`, or infinity */
   int best_written;    /* since it was made, as zeros */
@@ -88,8 +89,11 @@ ht_level ht_guard_lowest_level(const ht_guard *guard);
 void ht_guard_start_levels(ht_guard *guard);
 void ht_guard_note_levels(ht_guard *guard); /* after the loop's residual was made true: what its next error will be left to */
 void ht_guard_consult_policy(ht_guard *guard);
-void ht_guard_give_up_level(ht_guard *guard); /* it failed: over to the policy's fallback where it has one, else one level up */
-double ht_guard_first_drop(ht_level level);   /* how far the residual may fall before it is first replaced; 0: never */
+int ht_guard_decides_unseen(const ht_guard *guard); /* a learned policy, on the device: levels are known where a run ends */
+void ht_guard_follow_unseen(ht_guard *guard);       /* after such a run */
+double ht_guard_watch(const ht_guard *guard);       /* ||r|| at which such a run must end; -1: nowhere */
+void ht_guard_give_up_level(ht_guard *guard);       /* it failed: over to the policy's fallback where it has one, else one level up */
+double ht_guard_first_drop(ht_level level);         /* how far the residual may fall before it is first replaced; 0: never */
 int ht_guard_meets_goal(const ht_guard *guard, double norm);
 /* x and its true residual from the loop's state; `change` is how far the loop's residual was from it. */
 ht_status ht_guard_refresh(ht_guard *guard, double *norm, double *change);

@@ -20,6 +20,11 @@ static void finish(int *done, ht_outcome *outcome, ht_outcome which) {
 static ht_status on_dropped(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
   double norm, change, before = g->reference;
   (void)event, (void)done, (void)outcome;
+  int due = g->to_replace < HT_LEVEL_64 && g->loop->state.norm_r <= g->drop * g->reference;
+  if (ht_guard_decides_unseen(g) && !due) {
+    g->watched = g->loop->state.norm_r;
+    return HT_OK;
+  }
   HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
   ht_guard_replace(g, norm, change);
   if (norm > 0.5 * before)

@@ -31,22 +31,40 @@ static int64_t sum_of_levels(const ht_guard *g) {
   return sum;
 }
 
-/* The lowest level whose error the policy leaves to replacement; one that holds every value exactly has none. */
-static ht_level lowest_inexact_level(const ht_guard *g) {
+/* `lowest` where the policy leaves its error to replacement; one that holds every value exactly has none. */
+static ht_level inexact_level(const ht_guard *g, ht_level lowest) {
   const double exact[HT_LEVELS] = {g->known->share_exact_16, g->known->share_exact_32, 1};
-  ht_level lowest = ht_guard_lowest_level(g);
   return g->policy.replaces && !g->by_budget && !(exact[lowest] == 1) ? lowest : HT_LEVEL_64;
 }
 
-void ht_guard_note_levels(ht_guard *g) { g->to_replace = lowest_inexact_level(g); }
+void ht_guard_note_levels(ht_guard *g) { g->to_replace = inexact_level(g, ht_guard_lowest_level(g)); }
 
-/* A policy that mixes low levels into its choice: the first one to be read begins a gap, and the lowest says how soon it is closed. */
-static void follow_levels(ht_guard *g) {
-  ht_level lowest = lowest_inexact_level(g);
+/* A policy that mixes low levels into its choice: the first one to be read begins a gap, and the lowest says how soon it is closed.
+ * norm: ||r|| when it was read, or before. */
+static void follow_levels(ht_guard *g, ht_level lowest_read, double norm) {
+  ht_level lowest = inexact_level(g, lowest_read);
   if (lowest >= g->to_replace) return;
-  if (g->to_replace == HT_LEVEL_64) g->reference = g->loop->state.norm_r;
+  if (g->to_replace == HT_LEVEL_64) g->reference = norm;
   g->to_replace = lowest;
   if (g->options->stopping == HT_STOPPING_TRUE) g->drop = fmax(g->drop, ht_guard_first_drop(lowest));
+}
+
+/* ---- levels that a device chooses, and tells of when its run ends ---- */
+
+int ht_guard_decides_unseen(const ht_guard *g) { return g->policy.rule == HT_DECIDE_LEARNED && g->floor < HT_LEVEL_64; }
+
+void ht_guard_follow_unseen(ht_guard *g) {
+  ht_level lowest = (ht_level)g->loop->state.lowest;
+  if (inexact_level(g, lowest) < g->to_replace) g->reference = g->watched;
+  follow_levels(g, lowest, g->watched);
+}
+
+/* ||r|| at which a level that came into use since `watched` would have to be replaced: the run ends there, and tells. It does not depend on
+ * where runs ended for other reasons, some of which depend on the clock. */
+double ht_guard_watch(const ht_guard *g) {
+  double below = fmax(g->drop, ht_guard_first_drop(g->floor)) * g->watched;
+  int matters = inexact_level(g, g->floor) < g->to_replace && g->options->stopping == HT_STOPPING_TRUE;
+  return matters && below > g->loop->state.goal ? below : -1;
 }
 
 void ht_guard_consult_policy(ht_guard *g) {
@@ -69,7 +87,7 @@ void ht_guard_consult_policy(ht_guard *g) {
   else
     g->policy.decide(&g->policy, &view, g->loop->block_level);
   enforce_floor(g);
-  follow_levels(g);
+  follow_levels(g, ht_guard_lowest_level(g), s->norm_r);
   /* A look costs a few per cent of a product: the less it changes, the longer until the next, but for a policy that has its own time. */
   int64_t longest = g->policy.interval ? g->policy_interval : 8 * g->policy_interval;
   g->interval = sum_of_levels(g) != before ? g->policy_interval : 2 * g->interval < longest ? 2 * g->interval : longest;
@@ -205,7 +223,7 @@ void ht_guard_replace(ht_guard *g, double norm, double change) {
   g->loop->calls->set_residual(g->loop, g->residual);
   if (!(change <= KEEP_DIRECTION * norm)) ht_guard_restart(g);
   ht_guard_note_levels(g);
-  g->reference = norm;
+  g->reference = g->watched = norm;
   g->replacements++;
 }
 
@@ -218,7 +236,7 @@ ht_status ht_guard_restore(ht_guard *g) {
   g->loop->calls->set_residual(g->loop, g->residual);
   ht_guard_restart(g);
   ht_guard_note_levels(g);
-  g->reference = norm;
+  g->reference = g->watched = norm;
   g->restores++;
   return HT_OK;
 }

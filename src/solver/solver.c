@@ -200,10 +200,15 @@ static ht_status choose_symmetric(ht_solver *s) {
   return HT_OK;
 }
 
-static int store_engine(const ht_solver *s) {
-  return s->options.solve.engine == HT_ENGINE_PERSISTENT  ? HT_STORE_ENGINE_PERSISTENT
-         : s->options.solve.engine == HT_ENGINE_STREAMING ? HT_STORE_ENGINE_STREAMING
-                                                          : HT_STORE_ENGINE_AUTO;
+/* The streaming engine reads each block at its own level, and decides by a network of its own: it is taken for a policy that wants that. */
+static ht_status choose_store_engine(ht_solver *s, int *engine) {
+  int asked = s->options.solve.engine, tiles = 0;
+  if (asked == HT_ENGINE_AUTO && !s->policy_fn && s->backend->engine_set_network)
+    HT_TRY(s->ctx, ht_policy_wants_tiles(s->ctx, &s->options.policy, &tiles));
+  *engine = asked == HT_ENGINE_PERSISTENT           ? HT_STORE_ENGINE_PERSISTENT
+            : asked == HT_ENGINE_STREAMING || tiles ? HT_STORE_ENGINE_STREAMING
+                                                    : HT_STORE_ENGINE_AUTO;
+  return HT_OK;
 }
 
 /* Unknowns a block of block-Jacobi where the backend's engine is to apply it: its order keeps them together. Else 0. */
@@ -221,8 +226,11 @@ static ht_status make_operator(ht_solver *s) {
   if (s->apply) return ht_operator_create_callback(s->ctx, s->n, s->apply, s->apply_user, &s->op);
   if (o->format == HT_FORMAT_CSR) return ht_operator_create_csr(s->ctx, s->backend, s->symmetric, &s->op);
   if (o->format == HT_FORMAT_TILECSC || is_paper(s)) return ht_operator_create_tilecsc(s->ctx, s->backend, o, s->symmetric, &s->op);
-  if (s->backend->store_create)
-    return ht_operator_create_store(s->ctx, s->backend, o, store_engine(s), engine_block(s), s->symmetric, &s->op);
+  if (s->backend->store_create) {
+    int engine;
+    HT_TRY(s->ctx, choose_store_engine(s, &engine));
+    return ht_operator_create_store(s->ctx, s->backend, o, engine, engine_block(s), s->symmetric, &s->op);
+  }
   return ht_operator_create_split(s->ctx, s->backend, o, s->symmetric, &s->op);
 }
 
@@ -330,6 +338,21 @@ static ht_status update_values(ht_solver *s) {
   return HT_OK;
 }
 
+/* Where the engine can decide by the policy's network it does, and the direction stays with it. */
+static ht_status give_network(ht_solver *s, ht_policy *p) {
+  const ht_backend *backend = s->op->backend;
+  if (!p->learned || p->window || !s->loop->engine || !backend->engine_set_network) return HT_OK;
+  const ht_network *n = &p->learned->network;
+  ht_status status = backend->engine_set_network(s->loop->engine, n->weights, n->inputs, n->hidden, n->actions, 0);
+  if (status == HT_OK)
+    p->rule = HT_DECIDE_LEARNED;
+  else if (status != HT_UNSUPPORTED) /* that is no reason to refuse: the host decides */
+    return ht_trace(s->ctx, status, __func__, __FILE__, __LINE__);
+  else
+    ht_context_clear_error(s->ctx);
+  return HT_OK;
+}
+
 static ht_status make_policy(ht_solver *s) {
   ht_policy *p = &s->guard.asked;
   const ht_operator *op = s->op;
@@ -342,6 +365,8 @@ static ht_status make_policy(ht_solver *s) {
            "the policy %s looks at the direction block by block, which the textbook loop cannot on the %s backend's storage; use --engine "
            "auto, or a fixed policy",
            p->name, op->backend->name);
+  HT_TRY(s->ctx, give_network(s, p));
+  if (p->rule == HT_DECIDE_LEARNED) return HT_OK;
   int possible = !s->loop->engine || op->backend->engine_get_direction;
   HT_CHECK(s->ctx, !p->sees_direction || !p->learned || possible, HT_UNSUPPORTED,
            "the policy %s looks at the direction itself, which the engine %s of the %s backend does not give; use --backend cpu", p->name,

@@ -43,17 +43,20 @@ void ht_judge(ht_rollout *r, const ht_packed *packed, int environment, int64_t i
   j->time = bytes / (double)e->iterations_64 + 2 * ht_missing_progress(c);
 }
 
-int64_t ht_longest_interval(int count, const ht_judgement *judgement, double *delayed) {
-  static const double MOST_DELAYED = 0.1;
-  int64_t all = 0, late = 0, best = 1;
-  *delayed = 0;
+/* A decision every 2^k iterations sees only the rises of iterations whose number ends in k zero bits or more. */
+double ht_share_delayed(int count, const ht_judgement *judgement, int64_t interval) {
+  int64_t all = 0, late = 0;
   for (int k = 0; k < count; k++)
-    for (int z = 0; z < HT_LEARNED_RISES; z++) all += judgement[k].rises[z];
-  for (int z = 0; z < HT_LEARNED_RISES - 1; z++) { /* a decision every 2^(z+1) iterations sees only those with more than z zero bits */
-    for (int k = 0; k < count; k++) late += judgement[k].rises[z];
-    if ((double)late >= MOST_DELAYED * (double)all && all) break;
-    best = (int64_t)2 << z;
-    *delayed = all ? (double)late / (double)all : 0;
-  }
+    for (int z = 0; z < HT_LEARNED_RISES; z++) {
+      all += judgement[k].rises[z];
+      if ((int64_t)1 << z < interval) late += judgement[k].rises[z];
+    }
+  return all ? (double)late / (double)all : 0;
+}
+
+int64_t ht_longest_interval(int count, const ht_judgement *judgement) {
+  static const double MOST_DELAYED = 0.1;
+  int64_t best = 1;
+  while (best < HT_LEARNED_LONGEST && ht_share_delayed(count, judgement, 2 * best) < MOST_DELAYED) best *= 2;
   return best;
 }

@@ -8,6 +8,7 @@
 enum {
   HT_LANES_OF_EPISODES = 8, /* solves that run side by side, whatever the number of threads */
   HT_LEARNED_RISES = 7,     /* the longest interval is 2 to one less */
+  HT_LEARNED_LONGEST = 1 << (HT_LEARNED_RISES - 1),
 };
 
 /* One solve of those, across updates. */
@@ -60,7 +61,9 @@ typedef struct ht_judgement {
 
 /* `interval`: iterations between two decisions. */
 void ht_judge(ht_rollout *rollout, const ht_packed *packed, int environment, int64_t interval, ht_judgement *judgement);
-/* The largest of 1, 2, 4, ... that delays less than a tenth of the rises; *delayed: their share. */
-int64_t ht_longest_interval(int count, const ht_judgement *judgement, double *delayed);
+/* Share of the rises in precision that decisions every so many iterations would delay; of judgements with an interval of 1. */
+double ht_share_delayed(int count, const ht_judgement *judgement, int64_t interval);
+/* The EvoCG paper's K*: the largest of 1, 2, 4, ... that delays less than a tenth of them. */
+int64_t ht_longest_interval(int count, const ht_judgement *judgement);
 
 #endif

@@ -181,20 +181,52 @@ static void judge_weights(ht_trainer *t) {
   t->time_judge_s += ht_seconds() - start;
 }
 
-/* The interval, and the report's part about the solves with it. Where it costs a solve its end, it is halved. */
-static void judge_best(ht_trainer *t, ht_train_report *report) {
-  ht_judgement j[HT_MOST_MATRICES];
+/* The bytes of the directions that decisions every so many iterations look at, against those of the FP64 solves. */
+static double traffic_of_looks(const ht_trainer *t, int64_t interval, const ht_judgement *judgement) {
+  double sum = 0;
+  for (int k = 0; k < t->matrices; k++) {
+    const ht_environment *e = t->environment[k];
+    double looks = ceil((double)judgement[k].iterations / (double)interval);
+    sum += looks * 8 * (double)e->padded / ((e->bytes_64 + e->bytes_vectors) * (double)judgement[k].iterations_64);
+  }
+  return sum / t->matrices;
+}
+
+static int64_t count_missed(const ht_trainer *t, const ht_judgement *judgement) {
   int64_t missed = 0;
+  for (int k = 0; k < t->matrices; k++) missed += !judgement[k].reached;
+  return missed;
+}
+
+/* Of 1, 2, 4, ... the one with the least traffic, looks included, that costs no solve its end. `one`: judgements with 1. */
+static int64_t cheapest_interval(ht_trainer *t, const ht_judgement *one) {
+  ht_judgement j[HT_MOST_MATRICES];
+  double least = INFINITY;
+  int64_t best = 1, missed = count_missed(t, one);
+  for (int64_t interval = 1; interval <= HT_LEARNED_LONGEST && !ht_stop_requested(t->ctx); interval *= 2) {
+    double traffic = judge_all(t, interval, j);
+    traffic += traffic_of_looks(t, interval, j);
+    if (count_missed(t, j) > missed || !(traffic < least)) continue;
+    least = traffic;
+    best = interval;
+  }
+  return best;
+}
+
+/* The interval, and the report's part about the solves with it: with the paper's reward chosen as the paper does, and halved where it costs
+ * a solve its end. */
+static void judge_best(ht_trainer *t, ht_train_report *report) {
+  ht_judgement one[HT_MOST_MATRICES], j[HT_MOST_MATRICES];
+  int paper = t->options.reward == HT_REWARD_PAPER;
   deploy(t, t->best);
-  judge_all(t, 1, j);
-  for (int k = 0; k < t->matrices; k++) missed += !j[k].reached;
-  t->interval = t->options.interval ? t->options.interval : ht_longest_interval(t->matrices, j, &report->delayed);
+  judge_all(t, 1, one);
+  t->interval = t->options.interval ? t->options.interval : paper ? ht_longest_interval(t->matrices, one) : cheapest_interval(t, one);
   for (;; t->interval /= 2) {
     report->traffic = judge_all(t, t->interval, j);
-    report->missed = 0;
-    for (int k = 0; k < t->matrices; k++) report->missed += !j[k].reached;
-    if (t->options.interval || report->missed <= missed || t->interval == 1) break;
+    report->missed = count_missed(t, j);
+    if (t->options.interval || report->missed <= count_missed(t, one) || t->interval == 1) break;
   }
+  report->delayed = ht_share_delayed(t->matrices, one, t->interval);
   report->interval = t->interval;
   report->iterations = report->iterations_f64 = 0;
   report->share_f64 = report->share_f32 = report->share_16 = report->residual_true = report->residual_true_f64 = 0;

@@ -244,9 +244,10 @@ static ht_tilecsc_view tiles_to_device(gpu *g, const ht_tilecsc *t, void **owned
   v.tile_row_start = owned[0] = gpu_copy(g, 8 * (v.row_blocks + 1), v.tile_row_start);
   v.tile_column = owned[1] = gpu_copy(g, 4 * v.tiles, v.tile_column);
   v.tile_entry = owned[2] = gpu_copy(g, 8 * (v.tiles + 1), v.tile_entry);
-  v.column_start = owned[3] = gpu_copy(g, 4 * 65 * v.tiles, v.column_start);
+  v.column_count = owned[3] = gpu_copy(g, 2 * 64 * v.tiles, v.column_count);
   v.row_index = owned[4] = gpu_copy(g, 2 * t->entries, v.row_index);
-  v.scale = owned[5] = gpu_copy(g, 8 * 64 * t->blocks, v.scale);
+  v.exponent = owned[5] = gpu_copy(g, 2 * 64 * t->blocks, v.exponent);
+  v.column_start = NULL, v.scale = NULL; /* the device does without */
   v.value_f64 = owned[6] = gpu_copy(g, 8 * t->entries, v.value_f64);
   v.value_f32 = owned[7] = gpu_copy(g, 4 * t->entries, v.value_f32);
   v.value_bf16 = owned[8] = gpu_copy(g, 2 * t->entries, v.value_bf16);
@@ -260,11 +261,13 @@ static void fill_levels(int choice, int64_t blocks, uint8_t *level) {
 
 /* Stored values are the same on both sides, so that only the order of the sums differs. */
 static void tilecsc_agrees(gpu *g, const ht_matrix *a, int tile_rows) {
-  ht_tilecsc *t;
-  const ht_tilecsc_rows height = {.asked = tile_rows, .most = HT_TILECSC_MOST_ROWS, .least_blocks = 2};
-  assert_int_equal(ht_tilecsc_create(g->ctx, a, &height, &t), HT_OK);
+  ht_tilecsc *t, *interleaved;
+  ht_tilecsc_shape shape = {.rows = tile_rows, .most_rows = HT_TILECSC_MOST_ROWS, .least_blocks = 2};
+  assert_int_equal(ht_tilecsc_create(g->ctx, a, &shape, &t), HT_OK);
+  shape.interleaved = 1;
+  assert_int_equal(ht_tilecsc_create(g->ctx, a, &shape, &interleaved), HT_OK);
   void *owned[TILE_ARRAYS];
-  ht_tilecsc_view device = tiles_to_device(g, t, owned);
+  ht_tilecsc_view device = tiles_to_device(g, interleaved, owned);
   pair p = make_pair(g, a->n);
   double *expected = numbers(4, a->n), *again = numbers(4, a->n);
   uint8_t *level = malloc((size_t)t->blocks);
@@ -289,6 +292,7 @@ static void tilecsc_agrees(gpu *g, const ht_matrix *a, int tile_rows) {
   free(again);
   free_pair(g, &p);
   ht_tilecsc_destroy(t);
+  ht_tilecsc_destroy(interleaved);
 }
 
 static void tilecsc_products_agree(void **state) {

@@ -327,13 +327,13 @@ static void run_with_pauses(fixture *f, int64_t between, double *x) {
 static void pauses_change_no_bit(void **state) {
   (void)state;
   gpu g = gpu_open();
-  for (int streaming = 0; streaming < 2; streaming++) {
+  for (int k = 0; k < 4; k++) {
     fixture f;
     float weights[MOST_WEIGHTS];
-    set_up(&f, &g, streaming, 64 * 100 + 5);
+    set_up(&f, &g, k % 2, 64 * 100 + 5);
     for (int64_t i = 0; i < f.a->n; i++) f.r[i] = sin(0.1 * (double)i);
     random_network(5, 64, weights);
-    OK(g.cuda->engine_set_network(f.engine, weights, INPUTS, 64, ACTIONS, 3));
+    OK(g.cuda->engine_set_network(f.engine, weights, INPUTS, 64, ACTIONS, 3 + k / 2)); /* every 4: inside a replay */
     double *whole = array(f.a->n), *parts = array(f.a->n);
     run_with_pauses(&f, 0, whole);
     for (int64_t between = 1; between < 12; between += 3) {

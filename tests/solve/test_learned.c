@@ -343,6 +343,95 @@ static void on_a_device(void **state) {
   ht_context_destroy(ctx);
 }
 
+/* Where the engine takes the network the host never fetches the direction, the report is that of the host's own decisions but for rounding,
+ * and a trace tells levels where they were chosen. */
+static void a_device_decides_by_itself(void **state) {
+  static const char *const problems[] = {"stencil2d size=40 coefficients=lognormal", "stencil3d size=13 points=27", "wathen nx=12 ny=9",
+                                         "elasticity3d nx=5"};
+  ht_backend deciding = remote_backend;
+  settings_list remote_one = {{"backend", "remote"}}, traced = {{"backend", "remote"}, {"trace", "yes"}}, cpu = {{"backend", "cpu"}};
+  ht_context *ctx;
+  int low = 0;
+  (void)state;
+  deciding.engine_set_network = remote_set_network;
+  OK(ht_context_create(&ctx));
+  remote_install(ctx, &deciding);
+  for (int k = 0; k < 8; k++) {
+    char policy[2 * PATH_SIZE];
+    ht_matrix *a;
+    int seed = k / 4 * 2;
+    say(ctx,
+        seed ? learned_random(ctx, HT_LEARNED_TILES, 32, 1 + 2 * seed, (uint64_t)seed) : learned_always(ctx, HT_LEARNED_TILES, SAY_16, 4),
+        "any", policy);
+    OK(generate_line(ctx, problems[k % 4], &a));
+    int64_t n = ht_matrix_rows(a);
+    double *x = vector(n), *y = vector(n), *b = vector(n);
+    random_vector(3, n, b);
+    remote.decisions = remote.directions = 0;
+    ht_report r = solve_with(ctx, a, policy, remote_one, b, x);
+    assert_int_equal(remote.directions, 0);
+    assert_true(remote.decisions > 1);
+    ht_report again = solve_with(ctx, a, policy, traced, b, y), on_cpu = solve_with(ctx, a, policy, cpu, b, y);
+    assert_int_equal(r.outcome, HT_CONVERGED);
+    assert_int_equal(again.iterations, r.iterations);
+    assert_true(fabs((double)(r.iterations - on_cpu.iterations)) <= 3 + 0.1 * (double)on_cpu.iterations);
+    low += r.bytes_16 > 0;
+    free(x), free(y), free(b);
+    ht_matrix_destroy(a);
+    forget(policy);
+  }
+  assert_true(low > 4);
+  ht_backend_set_extra(NULL);
+  ht_context_destroy(ctx);
+}
+
+static int64_t changes_of(ht_context *ctx, const ht_matrix *a, const char *policy, const double *b, double *x, int64_t *latest) {
+  ht_solver *solver;
+  ht_report report;
+  OK(ht_solver_create(ctx, NULL, &solver));
+  OK(ht_solver_set_option(solver, "backend", "remote"));
+  OK(ht_solver_set_option(solver, "policy", policy));
+  OK(ht_solver_set_option(solver, "trace", "yes"));
+  OK(ht_solver_set_matrix(solver, a));
+  memset(x, 0, (size_t)ht_matrix_rows(a) * sizeof *x);
+  OK(ht_solver_solve(solver, 1, b, x, &report));
+  const ht_solve_trace *t = ht_solver_trace(solver);
+  assert_false(t->at_run_ends);
+  for (int64_t k = 1; k < t->changes; k++) assert_true(t->change[k].iteration >= t->change[k - 1].iteration);
+  *latest = t->change[t->changes - 1].iteration;
+  int64_t seen = t->changes_seen;
+  assert_true(*latest <= report.iterations);
+  ht_solver_destroy(solver);
+  return seen;
+}
+
+/* As many changes as the host's own decisions make, within what rounding does to them. */
+static void a_trace_tells_what_a_device_decides(void **state) {
+  ht_backend deciding = remote_backend;
+  ht_context *ctx;
+  char policy[2 * PATH_SIZE];
+  int64_t latest[2], seen[2];
+  (void)state;
+  deciding.engine_set_network = remote_set_network;
+  OK(ht_context_create(&ctx));
+  ht_matrix *a = make(ctx, "stencil2d", "size", "40", "coefficients", "lognormal");
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *b = vector(n);
+  random_vector(3, n, b);
+  say(ctx, learned_random(ctx, HT_LEARNED_TILES, 32, 6, 9), "any", policy);
+  for (int k = 0; k < 2; k++) {
+    remote_install(ctx, k ? &deciding : &remote_backend);
+    seen[k] = changes_of(ctx, a, policy, b, x, &latest[k]);
+  }
+  assert_true(seen[0] > 5 && llabs((long long)(seen[1] - seen[0])) <= 2 + seen[0] / 10);
+  assert_true(llabs((long long)(latest[1] - latest[0])) <= 8 + latest[0] / 10);
+  forget(policy);
+  free(x), free(b);
+  ht_matrix_destroy(a);
+  ht_backend_set_extra(NULL);
+  ht_context_destroy(ctx);
+}
+
 static void refusals(void **state) {
   static const struct {
     const char *policy, *words;
@@ -380,6 +469,8 @@ int main(void) {
                                      cmocka_unit_test(threads_change_nothing),
                                      cmocka_unit_test(the_direction_is_shown),
                                      cmocka_unit_test(on_a_device),
+                                     cmocka_unit_test(a_device_decides_by_itself),
+                                     cmocka_unit_test(a_trace_tells_what_a_device_decides),
                                      cmocka_unit_test(refusals),
                                      cmocka_unit_test(low_levels_are_left_and_kept)};
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

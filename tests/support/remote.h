@@ -29,7 +29,8 @@ static struct {
   int64_t limit;        /* bytes there are */
   int runs, fail_after; /* engine runs and products so far; the device is lost after so many, when positive */
   int transfers, decisions;
-  int waits; /* times that the host waited for sums */
+  int directions; /* that the host fetched */
+  int waits;      /* times that the host waited for sums */
   ht_status status;
 } remote;
 
@@ -272,6 +273,8 @@ static void remote_store_release(ht_store *store) {
 struct ht_engine {
   ht_store *store;
   ht_loop *loop;
+  ht_network network; /* weights NULL: none */
+  int64_t next;       /* iteration that the network looks at next */
 };
 
 static ht_status remote_engine_create(ht_store *store, const ht_engine_precond *precond, int64_t capacity, ht_engine **engine) {
@@ -301,6 +304,40 @@ static ht_cg_state remote_merge(const ht_cg_state *scalars, const ht_cg_state *o
   return s;
 }
 
+static void remote_get_direction(ht_engine *e, double *p) {
+  const ht_loop *loop = e->loop;
+  for (int64_t i = 0; i < loop->op->split->padded; i++) p[i] = ldexp(loop->state.p[i], -ht_split_exponent(loop->op->split, i));
+}
+
+/* The blocks' levels by the network, as the EvoCG paper's state is defined. */
+static void remote_ask_network(ht_engine *engine, uint8_t *level) {
+  int64_t blocks = engine->loop->op->blocks;
+  double *p = calloc((size_t)blocks * HT_COLUMN_BLOCK, sizeof *p);
+  assert_non_null(p);
+  remote_get_direction(engine, p);
+  for (int64_t b = 0; b < blocks; b++) {
+    float state[HT_COLUMN_BLOCK], logit[HT_LEVELS];
+    double square = 0;
+    for (int i = 0; i < HT_COLUMN_BLOCK; i++) square += p[b * HT_COLUMN_BLOCK + i] * p[b * HT_COLUMN_BLOCK + i];
+    for (int i = 0; i < HT_COLUMN_BLOCK; i++) state[i] = (float)(p[b * HT_COLUMN_BLOCK + i] / fmax(sqrt(square), 1e-30));
+    ht_network_forward(&engine->network, 1, state, logit, NULL);
+    level[b] = logit[0] >= logit[1] && logit[0] >= logit[2] ? HT_LEVEL_64 : logit[1] >= logit[2] ? HT_LEVEL_32 : HT_LEVEL_16;
+  }
+  free(p);
+}
+
+static inline ht_status remote_set_network(ht_engine *e, const float *weights, int inputs, int hidden, int actions, int64_t interval) {
+  HT_CHECK(e->loop->ctx, hidden <= 64 && !strcmp(e->loop->name, "fused"), HT_UNSUPPORTED, "the network has %d units", hidden);
+  assert_int_equal(interval, 0);
+  assert_int_equal(actions, HT_LEVELS);
+  size_t bytes = (size_t)ht_network_size(inputs, hidden, actions) * sizeof *weights;
+  free(e->network.weights);
+  e->network = (ht_network){inputs, hidden, actions, malloc(bytes)};
+  assert_non_null(e->network.weights);
+  memcpy(e->network.weights, weights, bytes);
+  return HT_OK;
+}
+
 static void remote_decide(ht_engine *engine, const ht_cg_state *asked) {
   ht_loop *loop = engine->loop;
   ht_cg_state *s = &loop->state;
@@ -321,9 +358,14 @@ static void remote_decide(ht_engine *engine, const ht_cg_state *asked) {
                          .error_f32 = loop->op->column_error[HT_LEVEL_32],
                          .measured_16 = sqrt(s->error2[HT_LEVEL_16]),
                          .measured_f32 = sqrt(s->error2[HT_LEVEL_32])};
-  policy.decide(&policy, &view, loop->block_level);
-  for (int64_t b = 0; b < loop->op->blocks; b++)
+  if (asked->decide_rule == HT_DECIDE_LEARNED)
+    remote_ask_network(engine, loop->block_level);
+  else
+    policy.decide(&policy, &view, loop->block_level);
+  for (int64_t b = 0; b < loop->op->blocks; b++) {
     if (loop->block_level[b] < asked->floor) loop->block_level[b] = (uint8_t)asked->floor;
+    if (loop->block_level[b] < s->lowest) s->lowest = loop->block_level[b];
+  }
   loop->calls->levels_changed(loop);
 }
 
@@ -333,13 +375,18 @@ static ht_cg_event remote_engine_run(ht_engine *engine, ht_cg_state *state) {
   ht_cg_event event;
   if (remote_is_lost()) return HT_CG_NONFINITE;
   loop->state = remote_merge(state, &own);
+  loop->state.lowest = HT_LEVEL_64;
+  if (asked.decide_rule == HT_DECIDE_LEARNED && asked.fresh) engine->next = asked.decide_at;
   for (;;) {
     ht_cg_state *s = &loop->state;
-    if (asked.decide_rule != HT_DECIDE_HOST)
+    if (asked.decide_rule == HT_DECIDE_LEARNED)
+      s->decide_at = engine->next;
+    else if (asked.decide_rule != HT_DECIDE_HOST)
       for (int64_t next = s->fresh ? s->iteration : s->iteration + 1; s->decide_at < next;) s->decide_at += asked.decide_every;
     event = loop->calls->run(loop);
     if (event != HT_CG_DECIDE || asked.decide_rule == HT_DECIDE_HOST) break;
     remote_decide(engine, &asked);
+    engine->next = loop->state.iteration + asked.decide_every;
   }
   *state = remote_merge(&loop->state, &asked);
   loop->state = own; /* scalars and records are the caller's */
@@ -357,14 +404,15 @@ static void remote_set_iterate(ht_engine *e, const double *x) { e->loop->calls->
 static void remote_get_iterate(ht_engine *e, double *x) { e->loop->calls->get_iterate(e->loop, remote_vector(x, e->loop->op->n)); }
 static void remote_set_residual(ht_engine *e, const double *r) { e->loop->calls->set_residual(e->loop, remote_vector(r, e->loop->op->n)); }
 static void remote_get_residual(ht_engine *e, double *r) { e->loop->calls->get_residual(e->loop, remote_vector(r, e->loop->op->n)); }
-static void remote_get_direction(ht_engine *e, double *p) {
-  const ht_loop *loop = e->loop;
-  for (int64_t i = 0; i < loop->op->split->padded; i++) p[i] = ldexp(loop->state.p[i], -ht_split_exponent(loop->op->split, i));
+static void remote_fetch_direction(ht_engine *e, double *p) {
+  remote.directions++;
+  remote_get_direction(e, p);
 }
 static double remote_direction_square(ht_engine *e) { return e->loop->calls->direction_square(e->loop); }
 
 static void remote_engine_release(ht_engine *engine) {
   ht_loop_destroy(engine->loop);
+  free(engine->network.weights);
   free(engine);
 }
 
@@ -381,7 +429,7 @@ static void remote_engine_release(ht_engine *engine) {
     .store_release = remote_store_release, .engine_create = remote_engine_create, .engine_run = remote_engine_run,                         \
     .engine_set_levels = remote_set_levels, .engine_set_iterate = remote_set_iterate, .engine_get_iterate = remote_get_iterate,            \
     .engine_set_residual = remote_set_residual, .engine_get_residual = remote_get_residual,                                                \
-    .engine_direction_square = remote_direction_square, .engine_get_direction = remote_get_direction,                                      \
+    .engine_direction_square = remote_direction_square, .engine_get_direction = remote_fetch_direction,                                    \
     .engine_release = remote_engine_release                                                                                                \
   }
 

@@ -16,14 +16,17 @@ typedef struct ht_cuda_cg_scalars {
   int32_t event;       /* ht_cg_event; launches after an event do nothing */
   int32_t decide_rule; /* ht_decide_rule */
   int32_t floor;       /* lowest level that the rule may choose */
+  int32_t lowest;      /* that a network has chosen since the run began */
   int64_t decide_every;
   double theta, eta, target;
   double calibration_16, calibration_32; /* squared: measured error over the blocks' estimate */
   int32_t owed, later;                   /* streaming: a step of x that is still to be made; whether this iteration's is put off */
   double owed_alpha, owed_beta;
-  int32_t uniform;        /* level of all blocks; -1: as block_level says */
-  uint32_t finished;      /* blocks of the product that are through */
-  double level_groups[3]; /* groups read at each level since the run began, for the bytes; the paper's engine: bytes */
+  int32_t uniform;         /* level of all blocks; -1: as block_level says */
+  uint32_t finished;       /* blocks of the product that are through */
+  double level_groups[3];  /* groups read at each level since the run began, for the bytes; the paper's engine: bytes */
+  double product_bytes[3]; /* the paper's engine: of a product with the blocks' levels as they are */
+  int32_t recount;         /* these are to be counted anew: levels changed */
 } ht_cuda_cg_scalars;
 
 typedef struct ht_cuda_cg_vectors {
@@ -53,6 +56,8 @@ typedef struct ht_cuda_tiles_facts {
   const float *error_16, *error_32; /* largest column errors */
   const double *inverse_diagonal;   /* NULL: M = I */
   const double *bytes;              /* that a product reads for it: `blocks` numbers for each level */
+  int64_t row_blocks;
+  double *products; /* p's of each row block, which the product leaves */
 } ht_cuda_tiles_facts;
 
 #endif

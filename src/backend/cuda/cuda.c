@@ -28,6 +28,7 @@ const ht_backend ht_backend_cuda = {
     .csr_multiply = ht_cuda_csr_multiply,
     .csr_residual = ht_cuda_csr_residual,
     .tilecsc_multiply = ht_cuda_tilecsc_multiply,
+    .tilecsc_interleaved = 1,
     .dot = ht_cuda_dot,
     .axpy = ht_cuda_axpy,
     .xpby = ht_cuda_xpby,

@@ -77,8 +77,9 @@ static ht_status launch_iteration(ht_engine *e, int mode) {
                         HT_ARGS(a, &e->v, &e->stride, &e->update_blocks, &e->multiply_blocks[mode], &by_group));
 }
 
-/* 1 << run iterations. Captured on our own stream: the caller's is left in peace, and a graph runs on any. */
-static ht_status capture(ht_engine *e, int mode, int run) {
+/* 1 << run iterations, and a decision by the network before each `every`-th, from the first on; 0: none. Captured on our own stream: the
+ * caller's is left in peace, and a graph runs on any. */
+static ht_status capture(ht_engine *e, int mode, int run, int64_t every, CUgraphExec *made) {
   const ht_cuda_driver *driver = e->cuda->driver;
   CUstream stream = e->cuda->stream;
   CUgraph graph = NULL;
@@ -86,9 +87,12 @@ static ht_status capture(ht_engine *e, int mode, int run) {
   e->cuda->stream = e->cuda->own;
   int entered = ht_cuda_enter(e->cuda);
   CUresult result = driver->cuStreamBeginCapture(e->cuda->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-  for (int k = 0; result == CUDA_SUCCESS && k < 1 << run; k++) launch_iteration(e, mode);
+  for (int k = 0; result == CUDA_SUCCESS && k < 1 << run; k++) {
+    if (every && k % every == 0) ht_cuda_decide(e);
+    launch_iteration(e, mode);
+  }
   if (result == CUDA_SUCCESS) result = driver->cuStreamEndCapture(e->cuda->stream, &graph);
-  if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(&e->graph[mode][run], graph, 0);
+  if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(made, graph, 0);
   if (graph) driver->cuGraphDestroy(graph);
   ht_cuda_leave(e->cuda, entered);
   e->cuda->stream = stream;
@@ -117,7 +121,7 @@ static ht_status make_streaming(ht_engine *e) {
     if (e->multiply_blocks[mode] > e->stride) e->stride = e->multiply_blocks[mode];
   }
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, SUMS * (int64_t)e->stride * 8, &e->v.sums));
-  return capture(e, HT_LEVEL_64, LONGEST_RUN);
+  return capture(e, HT_LEVEL_64, LONGEST_RUN, 0, &e->graph[HT_LEVEL_64][LONGEST_RUN]);
 }
 
 /* With a diagonal M or inverse blocks, by level and by log2 of the rows a thread. */
@@ -191,6 +195,7 @@ void ht_cuda_engine_release(ht_engine *e) {
   for (int k = 0; k < MODES * HT_ENGINE_RUNS; k++)
     if (e->graph[k / HT_ENGINE_RUNS][k % HT_ENGINE_RUNS])
       e->cuda->driver->cuGraphExecDestroy(e->graph[k / HT_ENGINE_RUNS][k % HT_ENGINE_RUNS]);
+  if (e->deciding) e->cuda->driver->cuGraphExecDestroy(e->deciding);
   for (int k = 0; k < 2; k++)
     if (e->passed[k]) e->cuda->driver->cuEventDestroy(e->passed[k]);
   ht_cuda_leave(e->cuda, entered);
@@ -318,6 +323,8 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
                                     .decide_rule = s->decide_rule,
                                     .decide_every = s->decide_every,
                                     .floor = s->floor,
+                                    .lowest = HT_LEVEL_64,
+                                    .recount = 1,
                                     .theta = s->theta,
                                     .eta = s->eta,
                                     .target = s->target,
@@ -338,19 +345,39 @@ static int mode_of(const ht_engine *e) {
   return level == HT_LEVEL_32 && e->store->info.share_exact_16 > 0 && e->store->exact_groups ? MODES - 1 : level;
 }
 
-static ht_status replay(ht_engine *e, int mode, int run, int k) {
+static ht_status replay(ht_engine *e, CUgraphExec graph, int k) {
   const ht_cuda_driver *driver = e->cuda->driver;
-  if (!e->graph[mode][run]) HT_TRY(e->ctx, capture(e, mode, run));
   int entered = ht_cuda_enter(e->cuda);
-  CUresult result = driver->cuGraphLaunch(e->graph[mode][run], e->cuda->stream);
+  CUresult result = driver->cuGraphLaunch(graph, e->cuda->stream);
   if (result == CUDA_SUCCESS) result = driver->cuEventRecord(e->passed[k & 1], e->cuda->stream);
   if (result == CUDA_SUCCESS && k > 0) result = driver->cuEventSynchronize(e->passed[~k & 1]);
   ht_cuda_leave(e->cuda, entered);
   return ht_cuda_check(e->cuda, result, "replaying the iterations");
 }
 
+/* The longest run with decisions in it, where they are that frequent. */
+static ht_status find_deciding(ht_engine *e, int mode, int64_t every, CUgraphExec *graph) {
+  if (e->deciding && e->deciding_every != every) {
+    HT_TRY(e->ctx, ht_cuda_synchronize(e->cuda));
+    int entered = ht_cuda_enter(e->cuda);
+    e->cuda->driver->cuGraphExecDestroy(e->deciding);
+    ht_cuda_leave(e->cuda, entered);
+    e->deciding = NULL;
+  }
+  e->deciding_every = every;
+  if (!e->deciding) HT_TRY(e->ctx, capture(e, mode, LONGEST_RUN, every, &e->deciding));
+  *graph = e->deciding;
+  return HT_OK;
+}
+
+static ht_status find_run(ht_engine *e, int mode, int run, CUgraphExec *graph) {
+  if (!e->graph[mode][run]) HT_TRY(e->ctx, capture(e, mode, run, 0, &e->graph[mode][run]));
+  *graph = e->graph[mode][run];
+  return HT_OK;
+}
+
 /* One replay ahead of the one that is waited for; after an event its kernels end at once. A learned policy looks between two replays, which
- * end where it does: at the directions of iterations `next`, `next` + every, ... as if no event had come between. */
+ * end where it does, or in them: at the directions of iterations `next`, `next` + every, ... as if no event had come between. */
 static ht_status run_graphs(ht_engine *e, const ht_cg_state *s) {
   int learned = s->decide_rule == HT_DECIDE_LEARNED && e->network.weights, mode = mode_of(e);
   volatile int32_t *event = &e->v.told->event;
@@ -359,13 +386,13 @@ static ht_status run_graphs(ht_engine *e, const ht_cg_state *s) {
   int64_t every = e->interval > 0 ? e->interval : s->decide_every, first = e->next > s->iteration ? e->next : s->iteration;
   int64_t next = learned ? first : INT64_MAX;
   for (int k = 0; *event == HT_CG_CONTINUE; k++) {
-    int run = LONGEST_RUN;
-    if (at == next) {
-      HT_TRY(e->ctx, ht_cuda_decide(e));
-      next += every;
-    }
+    int run = LONGEST_RUN, deciding = at == next && every <= 1 << LONGEST_RUN && (1 << LONGEST_RUN) % every == 0;
+    CUgraphExec graph;
+    if (at == next && !deciding) HT_TRY(e->ctx, ht_cuda_decide(e));
+    if (at == next) next += deciding ? 1 << LONGEST_RUN : every;
     while (run > 0 && at + (1 << run) > next) run--;
-    HT_TRY(e->ctx, replay(e, mode, run, k));
+    HT_TRY(e->ctx, deciding ? find_deciding(e, mode, every, &graph) : find_run(e, mode, run, &graph));
+    HT_TRY(e->ctx, replay(e, graph, k));
     at += 1 << run;
   }
   if (!learned) return HT_OK;
@@ -419,6 +446,7 @@ static ht_status fetch(ht_engine *e, ht_cg_state *s, int64_t first) {
   s->pap = told->pap;
   s->alpha = told->alpha;
   s->beta = told->beta;
+  s->lowest = told->lowest;
   HT_TRY(e->ctx, fetch_records(e, s, first));
   s->fresh = 0;
   if (s->decide_rule != HT_DECIDE_HOST && s->block_level)

@@ -37,8 +37,10 @@ struct ht_engine {
   ht_launch multiply, step;
   /* a learned policy: HT_DECIDE_LEARNED */
   ht_cuda_network network;
-  int64_t interval; /* K*: iterations between two decisions; 0: as the state says */
-  int64_t next;     /* iteration whose direction is looked at next */
+  int64_t interval;     /* K*: iterations between two decisions; 0: as the state says */
+  int64_t next;         /* iteration whose direction is looked at next */
+  CUgraphExec deciding; /* the longest run, with a decision before each deciding_every-th iteration; NULL: not made yet */
+  int64_t deciding_every;
 };
 
 /* engine.c */

@@ -43,6 +43,8 @@ ht_status ht_cuda_engine_set_network(ht_engine *e, const float *weights, int inp
   HT_CHECK(e->ctx, inputs == WIDTH && hidden > 0 && hidden <= WIDTH && actions == HT_NETWORK_ACTIONS, HT_UNSUPPORTED,
            "the cuda backend decides by networks of %d inputs, up to %d units a layer and %d actions, and this one has %d, %d and %d",
            WIDTH, WIDTH, HT_NETWORK_ACTIONS, inputs, hidden, actions);
+  HT_CHECK(e->ctx, !e->store || e->store->plan.engine == HT_STORE_ENGINE_STREAMING, HT_UNSUPPORTED,
+           "the persistent engine reads all blocks at one level and takes no network; use --engine streaming");
   HT_TRY(e->ctx, ht_allocate(e->ctx, WEIGHTS, sizeof *arranged, &arranged));
   arrange_all(weights, hidden, arranged, biases);
   ht_status status = place(e, arranged, biases);

@@ -96,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
   __syncthreads();
   const uint2 *fragments = (const uint2 *)weights;
   constexpr int layer_size = GROUPS * STEPS * 32;
-  int lane = threadIdx.x & 31, floor = v.scalars->floor;
+  int lane = threadIdx.x & 31, floor = v.scalars->floor, lowest = LEVEL_64;
   for (int64_t first = ((int64_t)blockIdx.x * WARPS + threadIdx.x / 32) * HT_NETWORK_TILES; first < blocks;
        first += (int64_t)gridDim.x * WARPS * HT_NETWORK_TILES) {
     inputs in;
@@ -109,8 +109,13 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     group_of(logit, in, fragments + 2 * layer_size, biases + 2 * HT_NETWORK_WIDTH, lane);
     for (int k = 0; k < 2; k++) { // lanes 4 r and 4 r + 1 hold the three of row r
       float third = __shfl_down_sync(~0u, logit[2 * k], 1);
-      if (lane % 4 == 0 && row[k] < blocks)
-        v.block_level[row[k]] = (uint8_t)max(floor, level_of_action(logit[2 * k], logit[2 * k + 1], third));
+      if (lane % 4 || row[k] >= blocks) continue;
+      int level = max(floor, level_of_action(logit[2 * k], logit[2 * k + 1], third));
+      v.block_level[row[k]] = (uint8_t)level;
+      lowest = min(lowest, level);
     }
   }
+  lowest = __reduce_min_sync(~0u, lowest);
+  if (blockIdx.x == 0 && threadIdx.x == 0) v.scalars->recount = 1;
+  if (lane == 0 && lowest < LEVEL_64) atomicMin(&v.scalars->lowest, lowest); // of whole numbers: the order does not matter
 }

@@ -3,11 +3,10 @@
 #include "backend/cuda/engine.h"
 #include "backend/cuda/tilecsc.h"
 
-enum { STEP_THREADS = 512, STEP_WARPS = STEP_THREADS / 32, STEP_SUMS = 6 };
+enum { STEP_THREADS = 512, STEP_WARPS = STEP_THREADS / 32, STEP_SUMS = 5 };
 
 /* Bytes that a product reads: a tile's streams at its level, the row indices and the metadata. */
 static ht_status count_bytes(ht_engine *e, const ht_tilecsc_view *a) {
-  static const double width[HT_LEVELS] = {2, 4, 8};
   ht_status status;
   int64_t *entry = NULL;
   int32_t *column = NULL;
@@ -18,8 +17,7 @@ static ht_status count_bytes(ht_engine *e, const ht_tilecsc_view *a) {
   HT_TRY_GOTO(e->ctx, status, ht_cuda_copy(e->cuda, a->tiles * 4, a->tile_column, column), done);
   for (int64_t t = 0; t < a->tiles; t++)
     for (int level = 0; level < HT_LEVELS; level++)
-      e->host_bytes[level * e->blocks + column[t]] +=
-          (double)(entry[t + 1] - entry[t]) * (width[level] + 2) + (HT_COLUMN_BLOCK + 1) * 4 + 12;
+      e->host_bytes[level * e->blocks + column[t]] += ht_tilecsc_tile_bytes(a, entry[t + 1] - entry[t], (ht_level)level);
 done:
   ht_release(e->ctx, column);
   ht_release(e->ctx, entry);
@@ -60,7 +58,8 @@ static ht_status choose_shapes(ht_engine *e) {
 static ht_status create(ht_engine *e, const ht_tilecsc_view *a, const float *const error[HT_LEVEL_64], const double *diagonal) {
   HT_TRY(e->ctx, ht_cuda_engine_allocate(e));
   HT_TRY(e->ctx, count_bytes(e, a));
-  e->facts = (ht_cuda_tiles_facts){.padded = e->padded, .blocks = e->blocks};
+  e->facts = (ht_cuda_tiles_facts){.padded = e->padded, .blocks = e->blocks, .row_blocks = a->row_blocks};
+  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->row_blocks * 8, &e->facts.products));
   HT_TRY(e->ctx, place(e, e->blocks * 4, error[HT_LEVEL_16], &e->facts.error_16));
   HT_TRY(e->ctx, place(e, e->blocks * 4, error[HT_LEVEL_32], &e->facts.error_32));
   HT_TRY(e->ctx, place(e, HT_LEVELS * e->blocks * 8, e->host_bytes, &e->facts.bytes));
@@ -90,7 +89,7 @@ ht_status ht_cuda_engine_create_on_tiles(ht_context *ctx, const ht_tilecsc_view 
 
 void ht_cuda_paper_release(ht_engine *e) {
   const ht_cuda_tiles_facts *f = &e->facts;
-  const void *device[] = {f->error_16, f->error_32, f->inverse_diagonal, f->bytes};
+  const void *device[] = {f->error_16, f->error_32, f->inverse_diagonal, f->bytes, f->products};
   for (size_t k = 0; k < sizeof device / sizeof *device; k++) ht_cuda_release(e->cuda, (void *)(uintptr_t)device[k]);
   ht_release(e->ctx, e->host_bytes);
 }
@@ -98,7 +97,7 @@ void ht_cuda_paper_release(ht_engine *e) {
 ht_status ht_cuda_paper_start(ht_engine *e) { return ht_cuda_launch(e->cuda, HT_KERNEL_paper_start, e->step, HT_ARGS(&e->facts, &e->v)); }
 
 ht_status ht_cuda_paper_iteration(ht_engine *e) {
-  HT_TRY(e->ctx, ht_cuda_tilecsc_launch(e->cuda, &e->tiles, e->v.block_level, e->v.scalars, e->v.p, e->v.s));
+  HT_TRY(e->ctx, ht_cuda_tilecsc_launch(e->cuda, &e->tiles, e->v.block_level, e->v.scalars, e->v.p, e->v.s, e->facts.products));
   return ht_cuda_launch(e->cuda, HT_KERNEL_paper_step, e->step, HT_ARGS(&e->facts, &e->v));
 }
 

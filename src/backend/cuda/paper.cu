@@ -1,5 +1,6 @@
-// The EvoCG paper's fused step (section 3.4): textbook CG (Hestenes and Stiefel 1952) around the product s = A p, in one cooperative kernel
-// with two grid-wide synchronisations. Sums are taken in a fixed order. SPDX-License-Identifier: BSD-3-Clause
+// The EvoCG paper's fused step (section 3.4): textbook CG (Hestenes and Stiefel 1952) around the product s = A p, in one cooperative
+// kernel. The product leaves p's of each row block, so that one grid-wide synchronisation does where the paper has two. x takes its step
+// with the turn of the direction, for which p is read anyway. Sums are taken in a fixed order. SPDX-License-Identifier: BSD-3-Clause
 #include <cooperative_groups.h>
 #include "backend/cuda/cg_step.cuh"
 
@@ -10,7 +11,7 @@ namespace {
 
 enum { THREADS = 512, WARPS = THREADS / 32, HELD = 2 }; // column blocks that a warp keeps in registers from one phase to the next
 // What each block leaves in `sums`, gridDim.x numbers each.
-enum { S_PAP, S_RR, S_RZ, S_BYTES };
+enum { S_RR, S_RZ, S_BYTES };
 
 // Sums over the block of N values a thread, in all threads.
 template <int N> __device__ inline void block_sums(double (&v)[N], double (*shared)[WARPS]) {
@@ -37,18 +38,18 @@ template <int N> __device__ inline void leave_sums(double *sums, double (&v)[N],
     for (int k = 0; k < N; k++) sums[k * gridDim.x + blockIdx.x] = v[k];
 }
 
-template <int N> __device__ inline void take_sums(const double *sums, double (&v)[N], double (*shared)[WARPS]) {
+template <int N> __device__ inline void take_sums(const double *sums, int64_t count, double (&v)[N], double (*shared)[WARPS]) {
 #pragma unroll
   for (int k = 0; k < N; k++) v[k] = 0;
-#pragma unroll 1
-  for (unsigned i = threadIdx.x; i < gridDim.x; i += THREADS)
+#pragma unroll 4
+  for (int64_t i = threadIdx.x; i < count; i += THREADS)
 #pragma unroll
-    for (int k = 0; k < N; k++) v[k] += __ldcg(sums + k * gridDim.x + i);
+    for (int k = 0; k < N; k++) v[k] += __ldcg(sums + k * count + i);
   block_sums(v, shared);
 }
 
 struct entries { // of a lane: two rows of a column block
-  double2 p, s, r;
+  double2 p, x, r, s;
 };
 
 // The column blocks of a warp: the first HELD, then the others.
@@ -62,20 +63,27 @@ __device__ inline double2 inverse_at(const ht_cuda_tiles_facts &f, int64_t i) {
   return f.inverse_diagonal ? ((const double2 *)f.inverse_diagonal)[i] : double2{1, 1};
 }
 
-// x += alpha p, r -= alpha s. `first`: r as it is.
+__device__ inline void load_residual(const ht_cuda_cg_vectors &v, int64_t i, bool first, entries &e) {
+  e.r = ((const double2 *)v.r)[i];
+  if (!first) e.s = ((const double2 *)v.s)[i];
+}
+
+__device__ inline void load_direction(const ht_cuda_cg_vectors &v, int64_t i, entries &e) {
+  e.p = ((const double2 *)v.p)[i];
+  e.x = ((const double2 *)v.x)[i];
+}
+
+// r -= alpha s. FIRST: r as it is.
 template <bool FIRST>
-__device__ inline void take_step(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, int64_t i, double alpha, double2 p, double2 s,
-                                 double2 &r, double (&sum)[2]) {
-  r = ((double2 *)v.r)[i];
-  if (!FIRST) {
-    double2 x = ((double2 *)v.x)[i];
-    x.x = fma(alpha, p.x, x.x), x.y = fma(alpha, p.y, x.y);
-    r.x = fma(-alpha, s.x, r.x), r.y = fma(-alpha, s.y, r.y);
-    ((double2 *)v.x)[i] = x, ((double2 *)v.r)[i] = r;
-  }
+__device__ inline void take_step(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, int64_t i, double alpha, entries &e,
+                                 double (&sum)[2]) {
   double2 m = inverse_at(f, i);
-  sum[0] = fma(r.x, r.x, fma(r.y, r.y, sum[0]));
-  sum[1] = fma(r.x, m.x * r.x, fma(r.y, m.y * r.y, sum[1]));
+  if (!FIRST) {
+    e.r.x = fma(-alpha, e.s.x, e.r.x), e.r.y = fma(-alpha, e.s.y, e.r.y);
+    ((double2 *)v.r)[i] = e.r;
+  }
+  sum[0] = fma(e.r.x, e.r.x, fma(e.r.y, e.r.y, sum[0]));
+  sum[1] = fma(e.r.x, m.x * e.r.x, fma(e.r.y, m.y * e.r.y, sum[1]));
 }
 
 // What a policy wants of the direction in a block; apart from the rest, whose registers it would take.
@@ -89,13 +97,16 @@ __device__ __noinline__ void look(const ht_cuda_tiles_facts &f, const ht_cuda_cg
     v.block_level[block] = (uint8_t)max(c.floor, decide(c, norm2, largest, f.error_16[block], f.error_32[block], (double)f.blocks));
 }
 
-// p = M^-1 r + beta p.
+// x += alpha p, and then p = M^-1 r + beta p.
 template <bool FIRST>
 __device__ inline void turn(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const ht_cuda_cg_scalars &c, int64_t block,
-                            double beta, double2 p, double2 r, bool looking) {
+                            double alpha, double beta, const entries &e, bool looking) {
   int64_t i = block * 32 + (threadIdx.x & 31);
-  double2 m = inverse_at(f, i);
-  p = FIRST ? double2{m.x * r.x, m.y * r.y} : double2{fma(beta, p.x, m.x * r.x), fma(beta, p.y, m.y * r.y)};
+  double2 m = inverse_at(f, i), p = {m.x * e.r.x, m.y * e.r.y};
+  if (!FIRST) {
+    ((double2 *)v.x)[i] = {fma(alpha, e.p.x, e.x.x), fma(alpha, e.p.y, e.x.y)};
+    p = {fma(beta, e.p.x, p.x), fma(beta, e.p.y, p.y)};
+  }
   ((double2 *)v.p)[i] = p;
   if (looking) look(f, v, c, block, p);
 }
@@ -110,7 +121,7 @@ __device__ inline int event_of(const ht_cuda_cg_scalars &s) {
 __device__ inline void conclude(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars &s, int event, bool taken) {
   if (taken) {
     record(v, s);
-    if (s.iteration >= s.decide_at && s.decide_rule != DECIDE_HOST) s.decide_at = s.iteration + s.decide_every;
+    if (s.iteration >= s.decide_at && s.decide_rule != DECIDE_HOST) s.decide_at = s.iteration + s.decide_every, s.recount = 1;
   } else {
     s.iteration--;
   }
@@ -119,57 +130,51 @@ __device__ inline void conclude(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars 
   if (event == CONTINUE) v.scalars->iteration++;
 }
 
-// Phases 0 and 1: loads, and this thread's part of p's.
-__device__ inline double load(const ht_cuda_cg_vectors &v, const share &my, int lane, entries (&held)[HELD]) {
-  const double2 *p = (const double2 *)v.p, *s = (const double2 *)v.s;
-  double pap = 0;
+// All that is known before p's is, of the blocks that are held: it is on its way while the sums are taken.
+template <bool FIRST> __device__ inline void load(const ht_cuda_cg_vectors &v, const share &my, int lane, entries (&held)[HELD]) {
 #pragma unroll
   for (int k = 0; k < HELD; k++) {
-    int64_t i = my.at(k) * 32 + lane;
-    held[k].p = my.has(k) ? p[i] : double2{0, 0};
-    held[k].s = my.has(k) ? s[i] : double2{0, 0};
-    pap = fma(held[k].p.x, held[k].s.x, fma(held[k].p.y, held[k].s.y, pap));
+    if (!my.has(k)) continue;
+    load_residual(v, my.at(k) * 32 + lane, FIRST, held[k]);
+    if (!FIRST) load_direction(v, my.at(k) * 32 + lane, held[k]);
   }
-#pragma unroll 1
-  for (int64_t block = my.at(HELD); block < my.blocks; block += my.stride) {
-    double2 a = p[block * 32 + lane], b = s[block * 32 + lane];
-    pap = fma(a.x, b.x, fma(a.y, b.y, pap));
-  }
-  return pap;
 }
 
-// Phase 2: the step, and this thread's part of r'r and r'M^-1 r.
+// The residual, and this thread's part of r'r and r'M^-1 r.
 template <bool FIRST>
 __device__ inline void update(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const share &my, int lane, double alpha,
                               entries (&held)[HELD], double (&sum)[2]) {
 #pragma unroll
   for (int k = 0; k < HELD; k++)
-    if (my.has(k)) take_step<FIRST>(f, v, my.at(k) * 32 + lane, alpha, held[k].p, held[k].s, held[k].r, sum);
-#pragma unroll 1
+    if (my.has(k)) take_step<FIRST>(f, v, my.at(k) * 32 + lane, alpha, held[k], sum);
+#pragma unroll 2
   for (int64_t block = my.at(HELD); block < my.blocks; block += my.stride) {
-    int64_t i = block * 32 + lane;
-    double2 r;
-    take_step<FIRST>(f, v, i, alpha, ((const double2 *)v.p)[i], ((const double2 *)v.s)[i], r, sum);
+    entries e;
+    load_residual(v, block * 32 + lane, FIRST, e);
+    take_step<FIRST>(f, v, block * 32 + lane, alpha, e, sum);
   }
 }
 
-// Phase 3: the new direction.
+// The iterate and the new direction.
 template <bool FIRST>
 __device__ inline void redirect(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const ht_cuda_cg_scalars &c, const share &my,
-                                int lane, const entries (&held)[HELD]) {
+                                int lane, double alpha, const entries (&held)[HELD]) {
   double beta = c.beta;
   bool looking = c.iteration >= c.decide_at;
 #pragma unroll
   for (int k = 0; k < HELD; k++)
-    if (my.has(k)) turn<FIRST>(f, v, c, my.at(k), beta, held[k].p, held[k].r, looking);
-#pragma unroll 1
+    if (my.has(k)) turn<FIRST>(f, v, c, my.at(k), alpha, beta, held[k], looking);
+#pragma unroll 2
   for (int64_t block = my.at(HELD); block < my.blocks; block += my.stride) {
     int64_t i = block * 32 + lane;
-    turn<FIRST>(f, v, c, block, beta, ((const double2 *)v.p)[i], ((const double2 *)v.r)[i], looking);
+    entries e;
+    load_residual(v, i, true, e);
+    if (!FIRST) load_direction(v, i, e);
+    turn<FIRST>(f, v, c, block, alpha, beta, e, looking);
   }
 }
 
-// The bytes that the product read at each level, where each block has its own.
+// The bytes that a product reads at each level, where each block has its own: after levels changed.
 __device__ inline void count(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const share &my, double (*shared)[WARPS]) {
   double bytes[3] = {};
 #pragma unroll 1
@@ -184,9 +189,10 @@ __device__ inline void count(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vect
 
 __device__ inline void take_count(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars &c, double (*shared)[WARPS]) {
   double bytes[3];
-  take_sums(v.sums + S_BYTES * gridDim.x, bytes, shared);
-  if (threadIdx.x == 0)
-    for (int k = 0; k < 3; k++) c.level_groups[k] += bytes[k];
+  take_sums(v.sums + S_BYTES * gridDim.x, gridDim.x, bytes, shared);
+  if (threadIdx.x) return;
+  for (int k = 0; k < 3; k++) c.product_bytes[k] = bytes[k];
+  c.recount = 0;
 }
 
 // FIRST: of a new residual, whose direction is M^-1 r. `c` is the block's own copy of the scalars.
@@ -200,24 +206,22 @@ template <bool FIRST> __device__ inline void step(const ht_cuda_tiles_facts &f, 
   share my = {(int64_t)blockIdx.x * WARPS + threadIdx.x / 32, (int64_t)gridDim.x * WARPS, f.blocks};
   entries held[HELD];
   double alpha = 0, pap[1] = {0};
+  load<FIRST>(v, my, lane, held);
   if (!FIRST) {
-    pap[0] = load(v, my, lane, held);
-    leave_sums(v.sums + S_PAP * gridDim.x, pap, shared);
-    grid.sync();
-    take_sums(v.sums + S_PAP * gridDim.x, pap, shared);
+    take_sums(f.products, f.row_blocks, pap, shared);
     alpha = c.rz / pap[0];
   } else {
     __syncthreads();
   }
   int event = FIRST || (pap[0] > 0 && isfinite(alpha)) ? CONTINUE : isfinite(pap[0]) && !(pap[0] > 0) ? CURVATURE : NONFINITE;
-  bool taken = event == CONTINUE, counting = taken && !FIRST && c.uniform < 0;
+  bool taken = event == CONTINUE, counting = taken && !FIRST && c.uniform < 0 && c.recount;
   if (taken) { // the same in all blocks
     double sum[2] = {0, 0};
     update<FIRST>(f, v, my, lane, alpha, held, sum);
     leave_sums(v.sums + S_RR * gridDim.x, sum, shared);
     if (counting) count(f, v, my, shared);
     grid.sync();
-    take_sums(v.sums + S_RR * gridDim.x, sum, shared);
+    take_sums(v.sums + S_RR * gridDim.x, gridDim.x, sum, shared);
     if (threadIdx.x == 0) {
       if (!FIRST) c.alpha = alpha;
       c.beta = FIRST ? 0 : sum[1] / c.rz;
@@ -225,7 +229,7 @@ template <bool FIRST> __device__ inline void step(const ht_cuda_tiles_facts &f, 
       c.rz = sum[1];
     }
     __syncthreads();
-    redirect<FIRST>(f, v, c, my, lane, held);
+    redirect<FIRST>(f, v, c, my, lane, alpha, held);
     event = event_of(c);
   }
   if (blockIdx.x) return;
@@ -233,6 +237,7 @@ template <bool FIRST> __device__ inline void step(const ht_cuda_tiles_facts &f, 
   __syncthreads();
   if (threadIdx.x == 0) {
     if (!FIRST) c.pap = pap[0];
+    for (int k = 0; k < 3 && taken && !FIRST && c.uniform < 0; k++) c.level_groups[k] += c.product_bytes[k];
     conclude(v, c, event, taken);
   }
   __syncthreads();

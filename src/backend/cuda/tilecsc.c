@@ -1,23 +1,33 @@
 /* Product with the Tile-CSC storage on arrays in the device's memory. SPDX-License-Identifier: BSD-3-Clause */
 #include "backend/cuda/tilecsc.h"
 
-enum { MOST_WARPS = 8 };
+enum { MOST_WARPS = 8, FEW_WARPS = 4, WARPS_TO_FILL = 32 /* of a multiprocessor */ };
 
-/* As many warps a row block as its tiles keep busy and shared memory has sums for. */
+/* As many warps a row block as its tiles keep busy and shared memory has sums for; half as many where the device is full all the same. */
 ht_launch ht_cuda_tilecsc_shape(const ht_cuda *cuda, const ht_tilecsc_view *a) {
-  int64_t warps = MOST_WARPS, row_bytes = a->rows_per_block * (int64_t)sizeof(double);
-  while (warps > 1 && (warps * row_bytes > cuda->shared_block_bytes || warps / 2 * a->row_blocks >= a->tiles)) warps /= 2;
+  int64_t warps = MOST_WARPS, row_bytes = (a->rows_per_block + 1) * (int64_t)sizeof(double), full = WARPS_TO_FILL * (int64_t)cuda->sms;
+  while (warps > 1 && (warps * row_bytes > cuda->shared_block_bytes || warps * a->row_blocks >= a->tiles)) warps /= 2;
+  if (warps > FEW_WARPS && FEW_WARPS * a->row_blocks >= full - full / 8) warps = FEW_WARPS;
   return (ht_launch){.grid = (unsigned)a->row_blocks, .block = (unsigned)(32 * warps), .shared_bytes = (unsigned)(warps * row_bytes)};
 }
 
 ht_status ht_cuda_tilecsc_launch(ht_cuda *cuda, const ht_tilecsc_view *a, const uint8_t *level, const ht_cuda_cg_scalars *scalars,
-                                 const double *x, double *y) {
-  ht_tilecsc_view v = *a;
+                                 const double *x, double *y, double *products) {
+  ht_cuda_tiles tiles = {.n = a->n,
+                         .rows_per_block = a->rows_per_block,
+                         .tile_row_start = a->tile_row_start,
+                         .tile_column = a->tile_column,
+                         .tile_entry = a->tile_entry,
+                         .column_count = (const uint32_t *)(const void *)a->column_count,
+                         .row_index = a->row_index,
+                         .exponent = a->exponent,
+                         .value_f64 = a->value_f64,
+                         .value_f32 = a->value_f32,
+                         .value_bf16 = a->value_bf16};
   return ht_cuda_launch(cuda, HT_KERNEL_tilecsc_multiply, ht_cuda_tilecsc_shape(cuda, a),
-                        HT_ARGS(&v.n, &v.rows_per_block, &v.tile_row_start, &v.tile_column, &v.tile_entry, &v.column_start, &v.row_index,
-                                &v.scale, &v.value_f64, &v.value_f32, &v.value_bf16, &level, &scalars, &x, &y));
+                        HT_ARGS(&tiles, &level, &scalars, &x, &y, &products));
 }
 
 void ht_cuda_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y) {
-  if (a->n > 0) ht_cuda_tilecsc_launch(ht_cuda_of(ctx), a, level, NULL, x, y);
+  if (a->n > 0) ht_cuda_tilecsc_launch(ht_cuda_of(ctx), a, level, NULL, x, y, NULL);
 }

@@ -6,8 +6,8 @@
 
 ht_launch ht_cuda_tilecsc_shape(const ht_cuda *cuda, const ht_tilecsc_view *a);
 /* level, one a column block, in the device's memory; NULL: FP64. scalars NULL, or those of a solve: nothing is done after its event, and
- * where it has one level for all blocks that one counts. */
+ * where it has one level for all blocks that one counts. products: receives x'y of each row block; or NULL. */
 ht_status ht_cuda_tilecsc_launch(ht_cuda *cuda, const ht_tilecsc_view *a, const uint8_t *level, const ht_cuda_cg_scalars *scalars,
-                                 const double *x, double *y);
+                                 const double *x, double *y, double *products);
 
 #endif

@@ -72,4 +72,19 @@ typedef struct ht_rows_view {
   const double *values;
 } ht_rows_view;
 
+/* Interleaved Tile-CSC: as in ht_tilecsc_view. */
+typedef struct ht_cuda_tiles {
+  int64_t n;
+  int32_t rows_per_block;
+  const int64_t *tile_row_start;
+  const int32_t *tile_column;
+  const int64_t *tile_entry;
+  const uint32_t *column_count; /* of a lane's two columns, 16 bits each */
+  const uint16_t *row_index;
+  const int16_t *exponent;
+  const double *value_f64;
+  const float *value_f32;
+  const uint16_t *value_bf16;
+} ht_cuda_tiles;
+
 #endif

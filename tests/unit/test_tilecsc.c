@@ -1,0 +1,189 @@
+/* Interleaved Tile-CSC holds the matrix, in the order that backend.h tells, and marks what meets. SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "base/convert.h"
+#include "data/tilecsc.h"
+#include "support/failing.h"
+#include "support/generated.h"
+#include "support/patterns.h"
+
+#define OK(call) assert_int_equal(call, HT_OK)
+enum { LANES = HT_TILECSC_LANES, COLUMNS = HT_COLUMN_BLOCK, PADDING = -1 };
+
+/* Walks a tile as a warp does. */
+typedef struct walk {
+  const ht_tilecsc_view *v;
+  int64_t tile, at; /* at: in the streams */
+  int64_t entries, together, marked;
+  double *dense; /* rows_per_block x 64 */
+} walk;
+
+static int count_of(const walk *w, int column) { return w->v->column_count[w->tile * COLUMNS + 2 * (column % LANES) + column / LANES]; }
+
+static void take(walk *w, int column, int64_t at) {
+  int row = w->v->row_index[at] & ~HT_TILECSC_MEETS;
+  double *to = &w->dense[row * COLUMNS + column];
+  double scale = w->v->scale[(int64_t)w->v->tile_column[w->tile] * COLUMNS + column];
+  assert_in_range(row, 0, w->v->rows_per_block - 1);
+  assert_true(*to == 0);
+  *to = w->v->value_f64[at];
+  assert_true(ht_load_f32(w->v->value_f32[at]) == (double)(float)(*to / scale));
+  assert_true(fabs(ht_load_bf16(w->v->value_bf16[at]) * scale - *to) <= fabs(*to) * 0x1p-8);
+  w->entries++;
+}
+
+/* One entry of each of these columns: all are marked, or they are in different rows. */
+static void check_together(walk *w, int count, const int64_t *at) {
+  int marks = 0, twice = 0;
+  for (int i = 0; i < count; i++) {
+    marks += (w->v->row_index[at[i]] & HT_TILECSC_MEETS) != 0;
+    for (int j = 0; j < i; j++) twice |= (w->v->row_index[at[i]] | HT_TILECSC_MEETS) == (w->v->row_index[at[j]] | HT_TILECSC_MEETS);
+  }
+  assert_true(marks == 0 || marks == count);
+  assert_int_equal(marks > 0, twice);
+  w->together += count > 0;
+  w->marked += marks > 0;
+}
+
+/* The columns from `first` on that have a k-th pair, or k < 0 an odd entry. */
+static void walk_half(walk *w, int first, int k) {
+  int count = 0, each = k < 0 ? 1 : 2;
+  int64_t one[LANES], two[LANES];
+  for (int c = first; c < first + LANES; c++) {
+    if (k < 0 ? count_of(w, c) % 2 == 0 : count_of(w, c) / 2 <= k) continue;
+    one[count] = w->at;
+    two[count++] = w->at + 1;
+    for (int i = 0; i < each; i++) take(w, c, w->at++);
+  }
+  check_together(w, count, one);
+  if (each == 2) check_together(w, count, two);
+}
+
+static void walk_tile(walk *w) {
+  const ht_tilecsc_view *v = w->v;
+  w->at = v->tile_entry[w->tile];
+  walk_half(w, 0, PADDING), walk_half(w, LANES, PADDING);
+  if (w->at % 2) {
+    assert_int_equal(v->row_index[w->at], v->rows_per_block);
+    assert_true(v->value_f64[w->at] == 0 && v->value_f32[w->at] == 0 && v->value_bf16[w->at] == 0);
+    w->at++;
+  }
+  for (int k = 0; w->at < v->tile_entry[w->tile + 1]; k++) walk_half(w, 0, k), walk_half(w, LANES, k);
+  assert_true(w->at == v->tile_entry[w->tile + 1]);
+}
+
+/* The same values go to the same places. */
+static void check_update(ht_tilecsc *t, const ht_matrix *a) {
+  size_t bytes = (size_t)t->entries * sizeof(double);
+  double *before = malloc(bytes);
+  assert_non_null(before);
+  memcpy(before, t->value_f64, bytes);
+  memset(t->value_f64, 0, bytes);
+  OK(ht_tilecsc_update(t, a));
+  assert_memory_equal(before, t->value_f64, bytes);
+  free(before);
+}
+
+/* The share of steps that are marked. */
+static double check_matrix(ht_context *ctx, const ht_matrix *a, int rows) {
+  const ht_tilecsc_shape shape = {.rows = rows, .most_rows = 512, .least_blocks = 1, .interleaved = 1};
+  ht_tilecsc *t;
+  OK(ht_tilecsc_create(ctx, a, &shape, &t));
+  walk w = {.v = &t->view, .dense = calloc((size_t)t->view.rows_per_block * COLUMNS, sizeof(double))};
+  assert_non_null(w.dense);
+  int64_t found = 0;
+  for (int64_t b = 0; b < t->view.row_blocks; b++)
+    for (w.tile = t->tile_row_start[b]; w.tile < t->tile_row_start[b + 1]; w.tile++) {
+      int64_t first_column = (int64_t)t->tile_column[w.tile] * COLUMNS, first_row = b * t->view.rows_per_block;
+      memset(w.dense, 0, (size_t)t->view.rows_per_block * COLUMNS * sizeof *w.dense);
+      walk_tile(&w);
+      for (int64_t i = first_row; i < first_row + t->view.rows_per_block && i < a->n; i++)
+        for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) {
+          int64_t c = a->columns[k] - first_column;
+          if (c < 0 || c >= COLUMNS) continue;
+          assert_true(w.dense[(i - first_row) * COLUMNS + c] == a->values[k]);
+          found++;
+        }
+    }
+  assert_true(found == a->nnz && w.entries == a->nnz);
+  assert_true(t->entries <= a->nnz + t->view.tiles);
+  check_update(t, a);
+  free(w.dense);
+  ht_tilecsc_destroy(t);
+  return (double)w.marked / (double)w.together;
+}
+
+static void patterns_are_held(void **state) {
+  static const int heights[] = {32, 128, 1024, 16384};
+  ht_context *ctx;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  for (int p = 0; p < PATTERNS; p++)
+    for (int h = 0; h < 4; h++)
+      for (int64_t n = 1; n < 400; n = 3 * n + 1) {
+        ht_matrix *a = pattern_matrix(ctx, (pattern)p, n, 5, 1);
+        check_matrix(ctx, a, heights[h]);
+        ht_matrix_destroy(a);
+      }
+  ht_context_destroy(ctx);
+}
+
+/* Of stencils and elements next to nothing meets. */
+static void few_meet(void **state) {
+  static const struct {
+    const char *line;
+    int rows;
+    double most;
+  } cases[] = {{"stencil2d size=100", 256, 0.01},        {"stencil2d size=64 points=9", 512, 0.03},
+               {"stencil3d size=20 points=7", 512, 0.1}, {"stencil3d size=32 points=27", 512, 0.03},
+               {"wathen nx=30 ny=31", 128, 0.05},        {"fem3d size=12", 256, 0.2}};
+  ht_context *ctx;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    ht_matrix *a;
+    OK(generate_line(ctx, cases[k].line, &a));
+    double marked = check_matrix(ctx, a, cases[k].rows);
+    printf("%s: %.4f of the steps are marked\n", cases[k].line, marked);
+    fflush(stdout);
+    assert_true(marked <= cases[k].most);
+    ht_matrix_destroy(a);
+  }
+  ht_context_destroy(ctx);
+}
+
+static void memory_may_end_anywhere(void **state) {
+  const ht_tilecsc_shape shape = {.rows = 32, .most_rows = 512, .least_blocks = 1, .interleaved = 1};
+  failing_allocator memory;
+  ht_context *ctx;
+  ht_tilecsc *t;
+  ht_status status = HT_NO_MEMORY;
+  (void)state;
+  OK(failing_context(&memory, &ctx));
+  ht_matrix *a = pattern_matrix(ctx, PATTERN_BANDED, 100, 5, 1);
+  long alive = memory.alive, k;
+  for (k = 0; status != HT_OK; k++) {
+    memory.requests = 0;
+    memory.fail_at = k;
+    status = ht_tilecsc_create(ctx, a, &shape, &t);
+    assert_true(status == HT_OK || (status == HT_NO_MEMORY && !t && memory.alive == alive));
+    ht_context_clear_error(ctx);
+  }
+  assert_true(k > 15);
+  memory.fail_at = -1;
+  ht_tilecsc_destroy(t);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+  assert_int_equal(memory.alive, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(patterns_are_held), cmocka_unit_test(few_meet),
+                                     cmocka_unit_test(memory_may_end_anywhere)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
