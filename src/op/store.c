@@ -90,7 +90,9 @@ static ht_status order_blocks(store_operator *op, int ordering, const ht_csr_vie
 static ht_status create_store(store_operator *op, const ht_operator_options *options, int engine, const ht_csr_view *a) {
   ht_context *ctx = op->base.ctx;
   const ht_backend *backend = op->base.backend;
-  ht_store_options store = {.exactness_flags = options->exactness_flags, .block = op->base.engine_block ? op->base.engine_block : 1};
+  ht_store_options store = {.exactness_flags = options->exactness_flags,
+                            .block = op->base.engine_block ? op->base.engine_block : 1,
+                            .node = op->base.unknowns_per_node > 1 ? op->base.unknowns_per_node : 1};
   int32_t *order;
   double start = ht_seconds();
   backend->store_plan(ctx, a, store.block, (ht_store_engine)engine, &store.plan);

@@ -54,7 +54,8 @@ static void look(const char *kernel, void **args) {
   const ht_store_view *v = args[0];
   if (!strcmp(kernel, "ht_store_count")) {
     check_rows(v, args[1], &seen.counted);
-    memset(*(uint32_t **)args[2] + ((const ht_rows_view *)args[1])->first_slice, 0, (size_t)((const ht_rows_view *)args[1])->slices * 4);
+    memset(*(ht_slice_count **)args[2] + ((const ht_rows_view *)args[1])->first_slice, 0,
+           (size_t)((const ht_rows_view *)args[1])->slices * sizeof(ht_slice_count));
   }
   if (!strcmp(kernel, "ht_store_fill")) check_rows(v, args[1], &seen.filled);
 }
@@ -108,7 +109,7 @@ static void check_store(ht_context *ctx, const ht_backend *cuda, const ht_matrix
   const ht_csr_view view = ht_matrix_view(a);
   int64_t blocks = (a->n + block - 1) / block;
   int32_t *order = malloc((size_t)blocks * sizeof *order);
-  ht_store_options options = {.block = block, .order = way == BACKWARDS ? order : NULL, .exactness_flags = 1};
+  ht_store_options options = {.block = block, .node = 1, .order = way == BACKWARDS ? order : NULL, .exactness_flags = 1};
   ht_store *store;
   assert_non_null(order);
   for (int64_t i = 0; i < blocks; i++) order[i] = (int32_t)(blocks - 1 - i);
@@ -176,7 +177,7 @@ static void little_memory_is_used(void **state) {
   assert_int_equal(ht_backend_find(ctx, "cuda", &cuda), HT_OK);
   assert_int_equal(generate_line(ctx, "stencil3d size=64 points=27", &a), HT_OK);
   const ht_csr_view view = ht_matrix_view(a);
-  const ht_store_options options = {.plan = {.engine = HT_STORE_ENGINE_STREAMING}, .block = 1};
+  const ht_store_options options = {.plan = {.engine = HT_STORE_ENGINE_STREAMING}, .block = 1, .node = 1};
   int64_t before = ht_cuda_of(ctx)->bytes_now;
   seen.matrix = a;
   seen.counted = seen.filled = 0;

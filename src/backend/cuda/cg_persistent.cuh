@@ -46,6 +46,7 @@ template <int LEVEL, int UNITS>
 __device__ inline void keep(const ht_store_view &a, const cache<LEVEL> &c, int64_t first, int unit, int lane) {
   ht_group_info info = info_of(a, first + unit);
   loaded v;
+  load_index<UNITS>(v, a, first + unit, lane);
   load<UNITS>(v, a, first + unit, lane, LEVEL);
   int encoding = encoding_of(info);
   double scale = scale_of(info, LEVEL);
@@ -96,8 +97,9 @@ template <int LEVEL>
 __device__ __noinline__ double multiply_streamed(const ht_store_view &a, int64_t begin, int64_t end, int encoding, int plain,
                                                  const double *p) {
   int lane = threadIdx.x & 31;
-  if (plain && encoding == HT_GROUP_FIXED) return add_units<LEVEL, false>(a, begin, end, lane, nullptr, LEVEL, shared_vector{p}, nullptr);
-  return add_units<BY_GROUP, true>(a, begin, end, lane, nullptr, LEVEL, shared_vector{p}, nullptr);
+  if (plain && encoding == HT_GROUP_FIXED)
+    return add_units<LEVEL, false>(a, begin, end, lane, indices{0}, nullptr, LEVEL, shared_vector{p}, nullptr);
+  return add_units<BY_GROUP, true>(a, begin, end, lane, indices{0}, nullptr, LEVEL, shared_vector{p}, nullptr);
 }
 
 // Off-diagonal part of the slice's product, in the first lane of each row.

@@ -18,12 +18,11 @@ __device__ inline int high_second(uint32_t v) { return (int)(v & 0xffff0000u); }
 __device__ inline int signed_first(uint32_t v) { return (int)(int16_t)(v & 0xffffu); }
 __device__ inline int signed_second(uint32_t v) { return (int)v >> 16; }
 
-__device__ inline int encoding_of(const ht_group_info &g) { return g.encoding & 15; }
-__device__ inline int exact_level_of(const ht_group_info &g) { return g.encoding >> 4; }
+__device__ inline int encoding_of(const ht_group_info &g) { return g.encoding; }
 
 // What a group is read at when `asked` is wanted.
 __device__ inline int level_of(const ht_group_info &g, int asked) {
-  int level = min(asked, exact_level_of(g));
+  int level = min(asked, (int)g.exact);
   if (encoding_of(g) == HT_GROUP_FLOAT) level = max(level, (int)LEVEL_32);
   return encoding_of(g) == HT_GROUP_RAW ? (int)LEVEL_64 : level;
 }

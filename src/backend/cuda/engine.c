@@ -463,9 +463,10 @@ static void add_bytes(const ht_engine *e, ht_cg_state *s, int64_t iterations) {
   static const double width[HT_LEVELS] = {HT_WARP * 4, HT_WARP * 8, HT_WARP * 16};
   const ht_store_view *a = &e->store->view;
   const ht_cuda_cg_scalars *told = e->v.told;
+  double rest = 2 + (HT_WARP * 4 + 4) * (a->units ? (double)a->index_units / (double)a->units : 0); /* of a unit, beside its values */
   double groups = told->level_groups[0] + told->level_groups[1] + told->level_groups[2];
   if (!(groups > 0) && e->highest > HT_LEVEL_16 && !e->store->exact_groups) { /* all of it, whatever is exact */
-    double row = e->highest == HT_LEVEL_64 ? 8 : 4, units = (double)a->units * (width[e->highest] + HT_WARP * 4 + 8);
+    double row = e->highest == HT_LEVEL_64 ? 8 : 4, units = (double)a->units * (width[e->highest] + rest);
     s->bytes_level[e->highest] += (double)iterations * (units + (double)a->padded * row + (double)a->slices * 16);
     return;
   }
@@ -475,7 +476,7 @@ static void add_bytes(const ht_engine *e, ht_cg_state *s, int64_t iterations) {
   }
   double rows = (double)iterations * ((double)a->padded * 8 + (double)a->slices * 16);
   for (int level = 0; level < HT_LEVELS; level++)
-    s->bytes_level[level] += told->level_groups[level] * (width[level] + HT_WARP * 4 + 8) + rows * told->level_groups[level] / groups;
+    s->bytes_level[level] += told->level_groups[level] * (width[level] + rest) + rows * told->level_groups[level] / groups;
 }
 
 /* The first step multiplies both by zero. */

@@ -28,20 +28,12 @@ __device__ inline uint4 stream(const uint4 *from) {
 
 __device__ inline ht_group_info info_of(const ht_store_view &a, int64_t unit) {
   union {
-    uint2 bits;
+    uint16_t bits;
     ht_group_info info;
   } v;
-  v.bits = __ldg((const uint2 *)(a.info + unit));
+  static_assert(sizeof v.info == sizeof v.bits, "one load");
+  v.bits = __ldg((const uint16_t *)(a.info + unit));
   return v.info;
-}
-
-// The highest level that the group's column blocks ask for.
-__device__ inline int asked_of(const ht_group_info &g, const uint8_t *block_level, int64_t blocks) {
-  if (g.span > SPAN_LOOKED_AT) return LEVEL_64;
-  int64_t first = g.base / 64, last = min(first + g.span, blocks);
-  int level = LEVEL_16;
-  for (int64_t b = first; b < last; b++) level = max(level, (int)__ldg(block_level + b));
-  return level;
 }
 
 // Units at each level that a warp has read, for the bytes; an array with a changing index would not stay in registers.
@@ -60,12 +52,21 @@ struct loaded {
   uint2 tail[2];
 };
 
-template <int UNITS> __device__ inline void load_head(loaded &v, const ht_store_view &a, int64_t at) {
+template <int UNITS> __device__ inline void load_index(loaded &v, const ht_store_view &a, int64_t unit, int lane) {
+  int64_t at = unit * HT_WARP + UNITS * lane;
   if (UNITS == 2) {
-    uint2 index = stream((const uint2 *)(a.index + at)), head = stream((const uint2 *)(a.head + at));
-    v.index[0] = index.x, v.index[1] = index.y, v.head[0] = head.x, v.head[1] = head.y;
+    uint2 index = stream((const uint2 *)(a.index + at));
+    v.index[0] = index.x, v.index[1] = index.y;
   } else {
     v.index[0] = stream(a.index + at);
+  }
+}
+
+template <int UNITS> __device__ inline void load_head(loaded &v, const ht_store_view &a, int64_t at) {
+  if (UNITS == 2) {
+    uint2 head = stream((const uint2 *)(a.head + at));
+    v.head[0] = head.x, v.head[1] = head.y;
+  } else {
     v.head[0] = stream(a.head + at);
   }
 }
@@ -88,7 +89,7 @@ template <int UNITS> __device__ inline void load_tail(loaded &v, const ht_store_
   }
 }
 
-// What `level` needs and `have` does not.
+// Of the values, what `level` needs and `have` does not.
 template <int UNITS> __device__ inline void load(loaded &v, const ht_store_view &a, int64_t unit, int lane, int level, int have = -1) {
   int64_t at = unit * HT_WARP + UNITS * lane;
   if (have < LEVEL_16) load_head<UNITS>(v, a, at);
@@ -136,11 +137,72 @@ __device__ inline double sum_of_products(const loaded &v, const Number *x, int e
   }
 }
 
+// Where the columns of a group are found. By indices:
+struct indices {
+  int64_t shift; // from a unit to the one of its indices
+
+  // An entry's column is base + index.
+  template <int UNITS> __device__ int fetch(const ht_store_view &a, int64_t unit, int lane, uint32_t *index) const {
+    loaded v;
+    int base = __ldg(a.base + unit + shift);
+    load_index<UNITS>(v, a, unit + shift, lane);
+#pragma unroll
+    for (int j = 0; j < UNITS; j++) index[2 * j] = v.index[j] & 0xffffu, index[2 * j + 1] = v.index[j] >> 16;
+    return base;
+  }
+  // The highest level that the group's column blocks ask for.
+  __device__ int asked(const ht_store_view &a, const ht_group_info &g, int64_t unit, bool, int, const uint8_t *block_level) const {
+    if (g.span > SPAN_LOOKED_AT) return LEVEL_64;
+    int64_t first = __ldg(a.base + unit + shift) / 64, last = min(first + g.span, a.blocks);
+    int level = LEVEL_16;
+    for (int64_t b = first; b < last; b++) level = max(level, (int)__ldg(block_level + b));
+    return level;
+  }
+};
+
+__device__ inline int lead_of(const ht_store_view &a, int row) { return row - row % a.node; }
+
+// By offsets, which are the same for all rows of the slice.
+struct offsets {
+  int64_t unit;     // of the slice
+  const int4 *list; // of the slice's, four a lane and whole group
+  int lead, lanes_log2, part;
+
+  __device__ offsets(const ht_store_view &a, const ht_slice_info &s, int lane)
+      : unit(s.unit), list((const int4 *)a.offset + s.index), lanes_log2(s.lanes_log2) {
+    lead = lead_of(a, s.row + (lane >> lanes_log2));
+    part = lane & (1 << lanes_log2) - 1;
+  }
+  template <int UNITS> __device__ int fetch(const ht_store_view &, int64_t at, int, uint32_t *index) const {
+    const int4 *group = list + ((int)(at - unit) / 2 << lanes_log2);
+    if (UNITS == 2) {
+      int4 four = __ldg(group + part);
+      index[0] = (uint32_t)four.x, index[1] = (uint32_t)four.y, index[2] = (uint32_t)four.z, index[3] = (uint32_t)four.w;
+    } else {
+      int2 two = __ldg((const int2 *)group + part);
+      index[0] = (uint32_t)two.x, index[1] = (uint32_t)two.y;
+    }
+    return lead;
+  }
+  __device__ int asked(const ht_store_view &a, const ht_group_info &, int64_t at, bool whole, int lane, const uint8_t *block_level) const {
+    uint32_t index[HT_GROUP_ENTRIES];
+    int level = LEVEL_16;
+    if (whole)
+      fetch<2>(a, at, lane, index);
+    else
+      fetch<1>(a, at, lane, index);
+    for (int k = 0; k < (whole ? 4 : 2); k++) level = max(level, (int)__ldg(block_level + (lead + (int)index[k]) / 64));
+    return __reduce_max_sync(~0u, level);
+  }
+};
+
 // One group. MODE is the level it is read at, or BY_GROUP; ENCODED: it may be other than FIXED.
-template <int MODE, bool ENCODED, int UNITS, class Vector>
-__device__ inline double add_group(const ht_store_view &a, int64_t unit, int lane, ht_group_info info, int level, const Vector &p,
-                                   double sum, units_read *read) {
+template <int MODE, bool ENCODED, int UNITS, class Columns, class Vector>
+__device__ inline double add_group(const ht_store_view &a, int64_t unit, int lane, const Columns &columns, ht_group_info info, int level,
+                                   const Vector &p, double sum, units_read *read) {
   loaded v;
+  uint32_t index[2 * UNITS];
+  int base = columns.template fetch<UNITS>(a, unit, lane, index);
   load<UNITS>(v, a, unit, lane, level); // MODE's level does not wait for the group's description
   if (MODE == BY_GROUP && read) read->count(level, UNITS);
   if (MODE != BY_GROUP && ENCODED && encoding_of(info) != HT_GROUP_FIXED) {
@@ -149,24 +211,23 @@ __device__ inline double add_group(const ht_store_view &a, int64_t unit, int lan
   }
   typename Vector::number x[2 * UNITS];
 #pragma unroll
-  for (int j = 0; j < UNITS; j++) {
-    x[2 * j] = p(info.base, v.index[j] & 0xffffu);
-    x[2 * j + 1] = p(info.base, v.index[j] >> 16);
-  }
+  for (int k = 0; k < 2 * UNITS; k++) x[k] = p(base, index[k]);
   double part = sum_of_products < MODE == LEVEL_16 && !ENCODED && Vector::short_sums,
          UNITS > (v, x, ENCODED ? encoding_of(info) : (int)HT_GROUP_FIXED, level);
   return fma(ENCODED ? scale_of(info, level) : fixed_scale(info, level), part, sum);
 }
 
-template <int MODE>
-__device__ inline int group_level(const ht_store_view &a, const ht_group_info &info, const uint8_t *levels, int uniform) {
-  return MODE == BY_GROUP ? level_of(info, levels ? asked_of(info, levels, a.blocks) : uniform) : MODE;
+template <int MODE, class Columns>
+__device__ inline int group_level(const ht_store_view &a, const ht_group_info &info, const Columns &columns, int64_t unit, bool whole,
+                                  int lane, const uint8_t *levels, int uniform) {
+  return MODE == BY_GROUP ? level_of(info, levels ? columns.asked(a, info, unit, whole, lane, levels) : uniform) : MODE;
 }
 
-// By group, a group's description is had one group ahead, because its loads wait for it.
-template <int MODE, bool ENCODED, class Vector>
-__device__ inline double add_units(const ht_store_view &a, int64_t begin, int64_t end, int lane, const uint8_t *levels, int uniform,
-                                   const Vector &p, units_read *read) {
+// Sum over the lane's entries of the units begin..end-1; begin is a group's. By group, a group's description is had one group ahead,
+// because its loads wait for it.
+template <int MODE, bool ENCODED, class Columns, class Vector>
+__device__ inline double add_units(const ht_store_view &a, int64_t begin, int64_t end, int lane, const Columns &columns,
+                                   const uint8_t *levels, int uniform, const Vector &p, units_read *read) {
   constexpr bool AHEAD = MODE == BY_GROUP;
   double sum = 0;
   int64_t unit = begin;
@@ -174,32 +235,34 @@ __device__ inline double add_units(const ht_store_view &a, int64_t begin, int64_
   int level = MODE;
   if (AHEAD && begin < end) {
     info = info_of(a, begin);
-    level = group_level<MODE>(a, info, levels, uniform);
+    level = group_level<MODE>(a, info, columns, begin, begin + 2 <= end, lane, levels, uniform);
   }
 #pragma unroll 2
   for (; unit + 2 <= end; unit += 2) {
-    ht_group_info next = AHEAD ? info_of(a, min(unit + 2, end - 1)) : info_of(a, unit);
-    int next_level = group_level<MODE>(a, next, levels, uniform);
-    sum = add_group<MODE, ENCODED, 2>(a, unit, lane, AHEAD ? info : next, level, p, sum, read);
+    int64_t after = min(unit + 2, end - 1);
+    ht_group_info next = info_of(a, AHEAD ? after : unit);
+    int next_level = group_level<MODE>(a, next, columns, after, after + 2 <= end, lane, levels, uniform);
+    sum = add_group<MODE, ENCODED, 2>(a, unit, lane, columns, AHEAD ? info : next, level, p, sum, read);
     if (AHEAD) info = next, level = next_level;
   }
-  if (unit < end) sum = add_group<MODE, ENCODED, 1>(a, unit, lane, AHEAD ? info : info_of(a, unit), level, p, sum, read);
+  if (unit < end) sum = add_group<MODE, ENCODED, 1>(a, unit, lane, columns, AHEAD ? info : info_of(a, unit), level, p, sum, read);
   return sum;
 }
 
-// Sum over the lane's entries of the units begin..end-1 of a slice whose highest encoding is given; begin is a group's.
-template <int MODE, class Vector>
-__device__ inline double multiply_units(const ht_store_view &a, int64_t begin, int64_t end, int encoding, int lane, const uint8_t *levels,
-                                        int uniform, const Vector &p, units_read *read) {
-  if (encoding == HT_GROUP_FIXED) return add_units<MODE, false>(a, begin, end, lane, levels, uniform, p, read);
-  return add_units<MODE, true>(a, begin, end, lane, levels, uniform, p, read);
+template <int MODE, class Columns, class Vector>
+__device__ inline double multiply_units(const ht_store_view &a, const ht_slice_info &s, int lane, const Columns &columns,
+                                        const uint8_t *levels, int uniform, const Vector &p, units_read *read) {
+  int64_t begin = s.unit, end = begin + s.units;
+  if (s.encoding == HT_GROUP_FIXED) return add_units<MODE, false>(a, begin, end, lane, columns, levels, uniform, p, read);
+  return add_units<MODE, true>(a, begin, end, lane, columns, levels, uniform, p, read);
 }
 
 // Off-diagonal part of the product of a slice, in the first lane of each row. BY_GROUP: levels NULL means that `uniform` is asked for.
 template <int MODE, class Vector>
 __device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_info &s, int lane, const uint8_t *levels, int uniform,
                                         const Vector &p, units_read *read) {
-  double sum = multiply_units<MODE>(a, s.unit, s.unit + s.units, s.encoding, lane, levels, uniform, p, read);
+  double sum = s.by_offset ? multiply_units<MODE>(a, s, lane, offsets(a, s, lane), levels, uniform, p, read)
+                           : multiply_units<MODE>(a, s, lane, indices{(int64_t)s.index - (int64_t)s.unit}, levels, uniform, p, read);
   for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
   return sum;
 }

@@ -61,7 +61,8 @@ static ht_status create(ht_store *store, const ht_csr_view *a, const int32_t *or
   HT_TRY(store->ctx, ht_cuda_store_arrange(store, a, order));
   HT_TRY(store->ctx, place_rows(store));
   HT_TRY(store->ctx, ht_cuda_store_build(store, a, 1));
-  store->bytes += store->view.units * (HT_WARP * (4 + 4 + 4 + 8) + (int64_t)sizeof *store->view.info);
+  const ht_store_view *v = &store->view;
+  store->bytes += v->units * (HT_WARP * (4 + 4 + 8) + (int64_t)sizeof *v->info) + v->index_units * (HT_WARP * 4 + 4) + v->offsets * 4;
   store->info.bytes = store->bytes;
   return HT_OK;
 }
@@ -77,6 +78,7 @@ ht_status ht_cuda_store_create(ht_context *ctx, const ht_csr_view *a, const ht_s
   store->cuda = ht_cuda_of(ctx);
   store->plan = options->plan;
   store->block = options->block;
+  store->view.node = options->node;
   store->exactness_flags = options->exactness_flags;
   ht_status status = create(store, a, options->order);
   if (status != HT_OK) {

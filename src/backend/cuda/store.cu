@@ -1,5 +1,6 @@
 // Building the store from rows of the CSR, and its product. SPDX-License-Identifier: BSD-3-Clause
 #include "backend/cuda/product.cuh"
+#include <limits.h>
 
 using namespace ht;
 
@@ -9,7 +10,7 @@ enum { WARPS = 8, NONE = 0x7fffffff, FARTHEST = 65535 };
 
 __device__ inline int exponent_of(double v) { return (int)(__double2hiint(v) >> 20 & 2047) - 1023; }
 
-// Walks the off-diagonal entries of a row that belong to one of its lanes.
+// Walks the off-diagonal entries of a row that belong to one of its lanes, or all of them.
 struct walker {
   const ht_store_view &a;
   const ht_rows_view &rows;
@@ -20,9 +21,10 @@ struct walker {
   int own;         // first row of the patch
   int halo, halo_end;
 
-  __device__ walker(const ht_store_view &a, const ht_rows_view &rows, const ht_slice_info &s, int warp_lane) : a(a), rows(rows) {
+  __device__ walker(const ht_store_view &a, const ht_rows_view &rows, const ht_slice_info &s, int warp_lane, bool whole_row)
+      : a(a), rows(rows) {
     row = s.row + (warp_lane >> s.lanes_log2);
-    lanes = 1 << s.lanes_log2;
+    lanes = whole_row ? 1 : 1 << s.lanes_log2;
     lane = warp_lane & (lanes - 1);
     int64_t local = row - a.slice[rows.first_slice].row;
     at = rows.start[local] - rows.start[0];
@@ -84,6 +86,11 @@ struct entry {
   double value;
 };
 
+__device__ inline entry entry_at(const walker &w, int column) {
+  int global = w.a.position[w.rows.columns[w.at]];
+  return {column, global, w.rows.values ? scalbn(w.rows.values[w.at], -(w.a.exponent[w.row] + w.a.exponent[global])) : 0};
+}
+
 // Up to four entries of each lane for the next group, whose first column is returned; NONE when the slice is through.
 __device__ inline int next_group(walker &w, entry taken[HT_GROUP_ENTRIES], const ht_store_view &a) {
   int base = warp_min(w.column());
@@ -92,21 +99,70 @@ __device__ inline int next_group(walker &w, entry taken[HT_GROUP_ENTRIES], const
     int c = w.column();
     taken[k] = {NONE, 0, 0};
     if (c == NONE || c < base || c - base > FARTHEST) continue;
-    int global = a.position[w.rows.columns[w.at]];
-    double value = w.rows.values ? scalbn(w.rows.values[w.at], -(a.exponent[w.row] + a.exponent[global])) : 0;
-    taken[k] = {c, global, value};
+    taken[k] = entry_at(w, c);
     w.advance();
   }
   return base;
 }
 
+// The offset of the next slot, the smallest that a row of the slice has; NONE when the slice is through. *mine: the lane's row has it.
+__device__ inline int next_offset(const walker &w, bool *mine) {
+  int column = w.column(), offset = column == NONE ? NONE : column - lead_of(w.a, (int)w.row), next = warp_min(offset);
+  *mine = offset == next && column != NONE;
+  return next;
+}
+
+// As next_group, for a slice by offsets: each of the row's lanes in turn gets so many slots; `list` takes the offsets, or is NULL. A slot
+// that is left over repeats the last offset.
+__device__ inline void next_slots(walker &w, entry taken[HT_GROUP_ENTRIES], int each, int lane, int lanes, int &last, int32_t *list) {
+  for (int k = 0; k < HT_GROUP_ENTRIES; k++) taken[k] = {NONE, 0, 0};
+  for (int k = 0; k < each * lanes; k++) {
+    bool mine;
+    int offset = next_offset(w, &mine);
+    if (offset == NONE) offset = last;
+    last = offset;
+    if (list && (threadIdx.x & 31) == 0) list[k] = offset;
+    if (!mine) continue;
+    if (k / each == lane) taken[k % each] = entry_at(w, w.column());
+    w.advance();
+  }
+}
+
+// The number of slots that the slice needs by offsets and their hash, or 0 where that takes more bytes than indices do: eight a slot
+// against ten an entry of the longest row, at 64 bits. Every lane's column must exist, whether its row has an entry there or not.
+__device__ inline int count_slots(const ht_store_view &a, const ht_rows_view &rows, const ht_slice_info &s, uint64_t *hash) {
+  walker w(a, rows, s, threadIdx.x & 31, true);
+  int lead = lead_of(a, (int)w.row), slots = 0, most = warp_max((int)min((int64_t)INT_MAX / 8, w.end - w.at)) * 5 / 4;
+  uint64_t h = 0xcbf29ce484222325ull; // FNV-1a by words
+  while (true) {
+    bool mine;
+    int offset = next_offset(w, &mine);
+    if (offset == NONE) break;
+    if (++slots > most || !__all_sync(~0u, lead + (int64_t)offset >= 0 && lead + (int64_t)offset < a.padded)) return 0;
+    h = (h ^ (uint32_t)offset) * 0x100000001b3ull;
+    h ^= h >> 32;
+    if (mine) w.advance();
+  }
+  *hash = h ? h : 1;
+  return slots;
+}
+
 } // namespace
 
+// Whether a slice is stored by offsets, and its units.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
-    ht_store_count(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, uint32_t *units) {
+    ht_store_count(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, ht_slice_count *counts) {
   int64_t slice = rows.first_slice + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
   if (slice >= rows.first_slice + rows.slices) return;
-  walker w(a, rows, a.slice[slice], threadIdx.x & 31);
+  ht_slice_info s = a.slice[slice];
+  uint64_t hash = 0;
+  int slots = a.patches ? 0 : count_slots(a, rows, s, &hash);
+  if (slots) {
+    int a_unit = 2 << s.lanes_log2;
+    if ((threadIdx.x & 31) == 0) counts[slice] = {hash, (uint32_t)((slots + a_unit - 1) / a_unit)};
+    return;
+  }
+  walker w(a, rows, s, threadIdx.x & 31, false);
   entry taken[HT_GROUP_ENTRIES];
   uint32_t count = 0;
   bool whole = true;
@@ -114,7 +170,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
     whole = __any_sync(~0u, taken[2].column != NONE || taken[3].column != NONE);
     count += 2;
   }
-  if ((threadIdx.x & 31) == 0) units[slice] = count - !whole;
+  if ((threadIdx.x & 31) == 0) counts[slice] = {0, count - !whole};
 }
 
 namespace {
@@ -192,14 +248,20 @@ __device__ inline int exact_level(const segments s[HT_GROUP_ENTRIES]) {
   return __any_sync(~0u, tail != 0) ? LEVEL_64 : __any_sync(~0u, mid != 0) ? LEVEL_32 : LEVEL_16;
 }
 
-__device__ inline void write_group(const ht_store_view &a, int64_t unit, bool whole, int lane, int base,
-                                   const entry taken[HT_GROUP_ENTRIES], const segments s[HT_GROUP_ENTRIES]) {
+__device__ inline void write_indices(const ht_store_view &a, int64_t unit, bool whole, int lane, int base,
+                                     const entry taken[HT_GROUP_ENTRIES]) {
+  if (lane == 0) a.base[unit] = base;
   for (int j = 0; j < (whole ? 2 : 1); j++) {
-    int64_t at = unit * HT_WARP + (whole ? 2 * lane + j : lane);
     uint32_t index[2];
     for (int k = 0; k < 2; k++) index[k] = taken[2 * j + k].column == NONE ? 0 : (uint32_t)(taken[2 * j + k].column - base);
+    a.index[unit * HT_WARP + (whole ? 2 * lane + j : lane)] = index[0] | index[1] << 16;
+  }
+}
+
+__device__ inline void write_values(const ht_store_view &a, int64_t unit, bool whole, int lane, const segments s[HT_GROUP_ENTRIES]) {
+  for (int j = 0; j < (whole ? 2 : 1); j++) {
+    int64_t at = unit * HT_WARP + (whole ? 2 * lane + j : lane);
     const segments &first = s[2 * j], &second = s[2 * j + 1];
-    a.index[at] = index[0] | index[1] << 16;
     a.head[at] = first.head | second.head << 16;
     a.mid[at] = first.mid | second.mid << 16;
     a.tail[at] = (int64_t)((uint64_t)first.tail | (uint64_t)second.tail << 32);
@@ -228,12 +290,12 @@ __device__ inline void fill_group(const ht_store_view &a, const walker &w, int64
     l.exact_32 += exact <= LEVEL_32;
   }
   if (!exactness_flags) exact = LEVEL_64;
-  write_group(a, unit, whole, lane, base, taken, s);
+  write_values(a, unit, whole, lane, s);
   l.encoding = max(l.encoding, encoding);
   if (lane) return;
   int span = last / 64 - base / 64 + 1;
-  ht_group_info info = {base, (uint8_t)(encoding == HT_GROUP_FIXED ? e + HT_EXPONENT_BIAS : 0), (uint8_t)(encoding | exact << 4),
-                        (uint16_t)min(span, 65535)};
+  ht_group_info info = {(uint8_t)(encoding == HT_GROUP_FIXED ? e + HT_EXPONENT_BIAS : 0), (uint8_t)encoding, (uint8_t)exact,
+                        (uint8_t)min(span, (int)HT_SPAN_MOST)};
   a.info[unit] = info;
   for (int asked = LEVEL_16; asked <= LEVEL_64; asked++) l.read[asked] += (whole ? 2 : 1) << level_of(info, asked);
 }
@@ -266,12 +328,21 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
   __syncthreads();
   if (slice < rows.first_slice + rows.slices) {
     ht_slice_info s = a.slice[slice];
-    walker w(a, rows, s, lane);
+    walker w(a, rows, s, lane, s.by_offset);
     learned l = {};
     entry taken[HT_GROUP_ENTRIES];
-    for (int64_t unit = s.unit, end = s.unit + s.units; unit < end; unit += 2) {
-      int base = next_group(w, taken, a);
-      fill_group(a, w, unit, unit + 1 < end, lane, base, taken, exactness_flags, l);
+    int lanes = 1 << s.lanes_log2, last_offset = 0;
+    int32_t *list = s.owner ? a.offset + 4 * (int64_t)s.index : nullptr;
+    for (int64_t begin = s.unit, unit = begin, end = begin + s.units; unit < end; unit += 2) {
+      bool whole = unit + 1 < end;
+      int base = 0;
+      if (s.by_offset) {
+        next_slots(w, taken, whole ? 4 : 2, lane & lanes - 1, lanes, last_offset, list ? list + 2 * (unit - begin) * lanes : nullptr);
+      } else {
+        base = next_group(w, taken, a);
+        write_indices(a, s.index + unit - begin, whole, lane, base, taken);
+      }
+      fill_group(a, w, unit, whole, lane, base, taken, exactness_flags, l);
     }
     l.error_16 = row_sum(l.error_16, s.lanes_log2);
     l.error_32 = row_sum(l.error_32, s.lanes_log2);
@@ -290,6 +361,73 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
   if (threadIdx.x < 5 && sums[threadIdx.x]) atomicAdd(&counts[threadIdx.x], (unsigned long long)sums[threadIdx.x]);
 }
 
+namespace {
+
+struct decoded {
+  double value[HT_GROUP_ENTRIES];
+  uint32_t index[HT_GROUP_ENTRIES];
+  int base;
+};
+
+template <int UNITS, class Columns>
+__device__ inline void decode_group(const ht_store_view &a, int64_t unit, int lane, const Columns &columns, decoded &d) {
+  ht_group_info info = a.info[unit];
+  loaded v;
+  load<UNITS>(v, a, unit, lane, LEVEL_64);
+  d.base = columns.template fetch<UNITS>(a, unit, lane, d.index);
+  for (int j = 0; j < UNITS; j++) {
+    pair both = decode(v, j, encoding_of(info), LEVEL_64);
+    d.value[2 * j] = both.first * scale_of(info, LEVEL_64), d.value[2 * j + 1] = both.second * scale_of(info, LEVEL_64);
+  }
+}
+
+template <class Columns>
+__device__ inline decoded decode_group(const ht_store_view &a, int64_t unit, bool whole, int lane, const Columns &columns) {
+  decoded d;
+  if (whole)
+    decode_group<2>(a, unit, lane, columns, d);
+  else
+    decode_group<1>(a, unit, lane, columns, d);
+  return d;
+}
+
+// From the value that the walker stands at.
+__device__ inline bool differs(const walker &w, double value) {
+  return scalbn(value, w.a.exponent[w.row] + w.a.exponent[w.a.position[w.rows.columns[w.at]]]) != w.rows.values[w.at];
+}
+
+// Entries of the lane's group that are wrong.
+__device__ inline unsigned verify_by_index(walker &w, int64_t unit, bool whole, int lane, const indices &columns) {
+  decoded d = decode_group(w.a, unit, whole, lane, columns);
+  unsigned bad = 0;
+  for (int k = 0; k < (whole ? 4 : 2); k++) {
+    int c = w.column();
+    if (c != NONE && c >= d.base && c - d.base <= FARTHEST) {
+      bad += differs(w, d.value[k]) || (uint32_t)(c - d.base) != d.index[k];
+      w.advance();
+    } else
+      bad += d.value[k] != 0;
+  }
+  return bad;
+}
+
+__device__ inline unsigned verify_by_offset(walker &w, int64_t unit, bool whole, int lane, const offsets &columns) {
+  decoded d = decode_group(w.a, unit, whole, lane, columns);
+  int each = whole ? 4 : 2, lanes = 1 << columns.lanes_log2;
+  const int32_t *list = (const int32_t *)columns.list + 2 * (unit - columns.unit) * lanes;
+  unsigned bad = 0;
+  for (int k = 0; k < each * lanes; k++) {
+    int c = w.column();
+    bool there = c != NONE && c - columns.lead == list[k];
+    if (k / each == columns.part)
+      bad += d.index[k % each] != (uint32_t)list[k] || (there ? differs(w, d.value[k % each]) : d.value[k % each] != 0);
+    if (there) w.advance();
+  }
+  return bad;
+}
+
+} // namespace
+
 // Whether every value comes back to the bit: counts the entries that do not.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
     ht_store_verify(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, const double *diagonal,
@@ -298,28 +436,11 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
   int64_t slice = rows.first_slice + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
   if (slice >= rows.first_slice + rows.slices) return;
   ht_slice_info s = a.slice[slice];
-  walker w(a, rows, s, lane);
+  walker w(a, rows, s, lane, s.by_offset);
   unsigned bad = 0;
-  for (int64_t unit = s.unit, end = s.unit + s.units; unit < end; unit += 2) {
-    ht_group_info info = a.info[unit];
-    loaded v;
-    if (unit + 1 < end)
-      load<2>(v, a, unit, lane, LEVEL_64);
-    else
-      load<1>(v, a, unit, lane, LEVEL_64);
-    for (int k = 0; k < (unit + 1 < end ? 4 : 2); k++) {
-      pair both = decode(v, k / 2, encoding_of(info), LEVEL_64);
-      double got = (k & 1 ? both.second : both.first) * scale_of(info, LEVEL_64);
-      uint32_t index = k & 1 ? v.index[k / 2] >> 16 : v.index[k / 2] & 0xffffu;
-      int c = w.column();
-      if (c != NONE && c >= info.base && c - info.base <= FARTHEST) {
-        int global = a.position[w.rows.columns[w.at]];
-        bad += scalbn(got, a.exponent[w.row] + a.exponent[global]) != rows.values[w.at] || (uint32_t)(c - info.base) != index;
-        w.advance();
-      } else
-        bad += got != 0;
-    }
-  }
+  for (int64_t begin = s.unit, unit = begin, end = begin + s.units; unit < end; unit += 2)
+    bad += s.by_offset ? verify_by_offset(w, unit, unit + 1 < end, lane, offsets(a, s, lane))
+                       : verify_by_index(w, unit, unit + 1 < end, lane, indices{(int64_t)s.index - begin});
   bad += w.at < w.end;
   if ((lane & (1 << s.lanes_log2) - 1) == 0 && a.order[w.row] >= 0) bad += diagonal_exact(a, w.row) != diagonal[w.row];
   if (bad) atomicAdd(wrong, (unsigned long long)bad);

@@ -177,9 +177,69 @@ static ht_status scale(ht_store *store, const ht_csr_view *a) {
 
 /* ---- passes over the matrix ---- */
 
+/* Where lists of offsets are found again by their hash; that two with the same hash are one list is verified with the values. */
+typedef struct offset_lists {
+  struct place {
+    uint64_t hash; /* 0: free */
+    uint32_t index;
+  } * place;
+  uint64_t mask;
+} offset_lists;
+
+static ht_status make_lists(ht_store *store, offset_lists *lists) {
+  int64_t places = 64;
+  while (places < 2 * store->view.slices) places *= 2;
+  lists->mask = (uint64_t)places - 1;
+  HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, places, sizeof *lists->place, &lists->place));
+  return HT_OK;
+}
+
+/* The slice's offsets; its first slice owns a list, and writes it. */
+static void find_list(ht_store_view *v, const offset_lists *lists, uint64_t hash, ht_slice_info *slice) {
+  uint64_t at = hash & lists->mask;
+  while (lists->place[at].hash && lists->place[at].hash != hash) at = (at + 1) & lists->mask;
+  struct place *place = &lists->place[at];
+  slice->by_offset = 1;
+  slice->owner = !place->hash;
+  if (slice->owner) {
+    *place = (struct place){hash, (uint32_t)(v->offsets / 4)};
+    v->offsets += ((int64_t)slice->units * (2 << slice->lanes_log2) + 3) / 4 * 4;
+  }
+  slice->index = place->index;
+}
+
+/* The units of every slice, and their places. */
+static ht_status place_units(ht_store *store, const ht_slice_count *counts) {
+  ht_store_view *v = &store->view;
+  offset_lists lists;
+  v->units = v->index_units = v->offsets = 0;
+  HT_TRY(store->ctx, make_lists(store, &lists));
+  for (int64_t s = 0; s < v->slices; s++) {
+    ht_slice_info *slice = &store->slice[s];
+    if (counts[s].units > UINT16_MAX || v->units > UINT32_MAX - UINT16_MAX) {
+      ht_release(store->ctx, lists.place);
+      HT_FAIL(store->ctx, HT_UNSUPPORTED,
+              "row %lld, counted from 1, is too long for the cuda backend's split storage; use --format csr or --backend cpu",
+              (long long)store->order[slice->row] + 1);
+    }
+    slice->unit = (uint32_t)v->units;
+    slice->units = (uint16_t)counts[s].units;
+    v->units += counts[s].units;
+    if (counts[s].hash) {
+      find_list(v, &lists, counts[s].hash, slice);
+    } else {
+      slice->index = (uint32_t)v->index_units;
+      v->index_units += counts[s].units;
+    }
+  }
+  store->slice[v->slices].unit = (uint32_t)v->units;
+  ht_release(store->ctx, lists.place);
+  return HT_OK;
+}
+
 static ht_status count_groups(ht_store *store, const ht_csr_view *a, packet *p, int whole) {
   ht_store_view *v = &store->view;
-  uint32_t *counts = NULL, *on_device = NULL;
+  ht_slice_count *counts = NULL, *on_device = NULL;
   ht_status status;
   HT_TRY_GOTO(store->ctx, status, ht_allocate(store->ctx, v->slices, sizeof *counts, &counts), done);
   HT_TRY_GOTO(store->ctx, status, ht_cuda_allocate(store->cuda, v->slices * (int64_t)sizeof *counts, &on_device), done);
@@ -192,17 +252,7 @@ static ht_status count_groups(ht_store *store, const ht_csr_view *a, packet *p, 
                 done);
   }
   HT_TRY_GOTO(store->ctx, status, ht_cuda_copy(store->cuda, v->slices * (int64_t)sizeof *counts, on_device, counts), done);
-  v->units = 0;
-  for (int64_t s = 0; s < v->slices; s++) {
-    if (counts[s] > UINT16_MAX)
-      HT_FAIL_GOTO(store->ctx, status, done, HT_UNSUPPORTED,
-                   "row %lld, counted from 1, is too long for the cuda backend's split storage; use --format csr or --backend cpu",
-                   (long long)store->order[store->slice[s].row] + 1);
-    store->slice[s].unit = v->units;
-    store->slice[s].units = (uint16_t)counts[s];
-    v->units += counts[s];
-  }
-  store->slice[v->slices].unit = v->units;
+  HT_TRY_GOTO(store->ctx, status, place_units(store, counts), done);
 done:
   ht_release(store->ctx, counts);
   ht_cuda_release(store->cuda, on_device);
@@ -213,11 +263,13 @@ static ht_status allocate_groups(ht_store *store) {
   ht_store_view *v = &store->view;
   int64_t lanes = v->units * HT_WARP;
   const ht_cuda_part parts[] = {{v->units * (int64_t)sizeof *v->info, &v->info},
-                                {lanes * 4, &v->index},
+                                {v->index_units * HT_WARP * 4, &v->index},
+                                {v->index_units * 4, &v->base},
                                 {lanes * 4, &v->head},
                                 {lanes * 4, &v->mid},
-                                {lanes * 8, &v->tail}};
-  HT_TRY(store->ctx, ht_cuda_allocate_parts(store->cuda, 5, parts));
+                                {lanes * 8, &v->tail},
+                                {v->offsets * 4, &v->offset}};
+  HT_TRY(store->ctx, ht_cuda_allocate_parts(store->cuda, 7, parts));
   return HT_OK;
 }
 
@@ -256,7 +308,8 @@ static ht_status largest_error(ht_store *store, const float *error, float *large
 
 /* Groups that are read narrower cost a look at each before its loads: that pays where many are, and where bytes come from far away. */
 static int pays_to_tell_apart(const ht_store *store, double units_read) {
-  double whole = 4 * (double)store->view.units, bytes = (double)store->view.units * (HT_WARP * 20 + 8);
+  const ht_store_view *v = &store->view;
+  double whole = 4 * (double)v->units, bytes = (double)v->units * (HT_WARP * 16 + 2) + (double)v->index_units * (HT_WARP * 4 + 4);
   return units_read < LEAST_SAVING * whole && bytes > (double)store->cuda->l2_bytes;
 }
 
@@ -276,7 +329,7 @@ static ht_status tell(ht_store *store, const ht_csr_view *a) {
   info->share_exact_16 = (double)counts[0] / (double)a->nnz;
   info->share_exact_32 = (double)counts[1] / (double)a->nnz;
   store->exact_groups = pays_to_tell_apart(store, (double)counts[2 + HT_LEVEL_64]);
-  double rest = (double)v->units * (HT_WARP * 4 + 8) + (double)v->slices * 16, rows = (double)v->padded;
+  double rest = (double)v->index_units * (HT_WARP * 4 + 4) + (double)v->units * 2 + (double)v->slices * 16, rows = (double)v->padded;
   const double diagonal[HT_LEVELS] = {4, 4, 8};
   for (int level = 0; level < HT_LEVELS; level++)
     info->bytes_level[level] = (double)counts[2 + level] * HT_WARP * 4 + rest + rows * diagonal[level];

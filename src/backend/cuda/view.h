@@ -2,13 +2,19 @@
  *
  * Rows are in solver order, padded to whole column blocks, and scaled symmetrically by powers of two as in ht_split_view. A slice is
  * what one warp multiplies: 32 >> lanes_log2 rows, 1 << lanes_log2 lanes each. Its off-diagonal entries form groups of four a lane, each
- * with a 16-bit index: column = base + index. With patches a column is a place in the patch's own list: its rows first, then its halo. A
- * lane without an entry holds value 0 and index 0. Entry e of a row (diagonal not counted) belongs to its lane (e / 2) & (lanes - 1), and
- * a lane takes its entries in order, unless entries of a group lie too far apart: then it waits for the next group.
+ * with a 16-bit index: column = base + index, the base being the group's. With patches a column is a place in the patch's own list: its
+ * rows first, then its halo. A lane without an entry holds value 0 and index 0. Entry e of a row (diagonal not counted) belongs to its lane
+ * (e / 2) & (lanes - 1), and a lane takes its entries in order, unless entries of a group lie too far apart: then it waits for the next
+ * group.
+ *
+ * Where rows are alike, as a stencil's are, a slice is stored by offsets and needs no indices: slot k of all its rows has the column lead +
+ * offset[k], the lead of a row being the first row of its node. A row without an entry there holds value 0. A lane owns four consecutive
+ * slots of a whole group, and two of a half one. Slices with the same offsets share one list of them, which stays in cache.
  *
  * A group is stored as two units of two entries a lane, the last of a slice as one where that suffices. Unit u owns the words 32 u to
- * 32 u + 31 of index, head and mid (two 16-bit numbers each) and of tail (two 32-bit numbers each). In a whole group at unit u a lane's
- * words are 32 u + 2 lane and the next, in a half one 32 u + lane. info[u] describes the group that begins at unit u.
+ * 32 u + 31 of head and mid (two 16-bit numbers each) and of tail (two 32-bit numbers each). In a whole group at unit u a lane's
+ * words are 32 u + 2 lane and the next, in a half one 32 u + lane. info[u] describes the group that begins at unit u. Indices lie as heads
+ * do, in units of their own, because slices by offsets have none; a group's base stands where its first unit of them is counted.
  *
  * Values: head, mid and tail as in ht_split_view, for each group FIXED (with its exponent), FLOAT or RAW. At the 16-bit level a FLOAT
  * group is read at 32 bits, because BF16 would lose more than FIXED ever does; a RAW group is read whole at every level. The diagonal
@@ -28,26 +34,39 @@ enum {
 
 enum { HT_GROUP_FIXED, HT_GROUP_FLOAT, HT_GROUP_RAW };
 
+enum { HT_SPAN_MOST = 15 };
+
 typedef struct ht_group_info {
-  int32_t base;
-  uint8_t exponent; /* + HT_EXPONENT_BIAS */
-  uint8_t encoding; /* HT_GROUP_... in the low bits; the level that is exact (ht_level) from bit 4 on */
-  uint16_t span;    /* column blocks from base on that the group touches; 65535: as many or more */
+  uint8_t exponent;     /* + HT_EXPONENT_BIAS */
+  uint8_t encoding : 2; /* HT_GROUP_... */
+  uint8_t exact : 2;    /* the level that is exact (ht_level) */
+  uint8_t span : 4;     /* by indices: column blocks from the base on that the group touches; HT_SPAN_MOST: as many or more */
 } ht_group_info;
 
 typedef struct ht_slice_info {
-  int64_t unit; /* first */
-  int32_t row;  /* first */
+  uint32_t unit;  /* first */
+  uint32_t index; /* first unit of its indices; by offsets: a quarter of its place in `offset` */
+  int32_t row;    /* first */
   uint16_t units;
   uint8_t lanes_log2;
-  uint8_t encoding; /* the highest HT_GROUP_... of its groups */
+  uint8_t encoding : 4;             /* the highest HT_GROUP_... of its groups */
+  uint8_t by_offset : 1, owner : 1; /* owner: the first slice with these offsets */
 } ht_slice_info;
 
+/* What is learned of a slice before it is stored. */
+typedef struct ht_slice_count {
+  uint64_t hash; /* of its offsets; 0: by indices */
+  uint32_t units;
+} ht_slice_count;
+
 typedef struct ht_store_view {
-  int64_t n, padded, slices, units, blocks;
+  int64_t n, padded, slices, units, index_units, offsets, blocks;
+  int32_t node;               /* rows of a node, whose lead is the first of them: 1, or unknowns that share their neighbours */
   const ht_slice_info *slice; /* slices + 1: of the last one only `unit` and `row` count */
   ht_group_info *info;
   uint32_t *index; /* two 16-bit indices a lane, as head and mid */
+  int32_t *base;   /* index_units */
+  int32_t *offset; /* each list of them from a multiple of four on */
   uint32_t *head, *mid;
   int64_t *tail; /* two 32-bit tails a lane */
   float *diagonal, *diagonal_16;
