@@ -246,6 +246,35 @@ static void an_update_is_as_good_as_a_fresh_store(void **state) {
   gpu_close(&g);
 }
 
+/* Where rows are alike no index is stored, also where neighbours lie farther apart than 16 bits reach; the values are the same, also after
+ * an update. most: bytes a nonzero that a product may read at 64 bits, 8 of them its value. */
+static void alike_rows_need_no_indices(void **state) {
+  (void)state;
+  static const struct {
+    const char *line;
+    double most;
+  } cases[] = {{"stencil3d size=32 points=27 coefficients=lognormal", 8.6},
+               {"stencil3d size=64 points=7 coefficients=lognormal", 9},
+               {"stencil2d nx=70000 ny=3 coefficients=lognormal", 9.6},
+               {"elasticity3d size=16 coefficients=lognormal", 9.4}};
+  gpu g = gpu_open();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    ht_matrix *a;
+    assert_int_equal(generate_line(g.ctx, cases[i].line, &a), HT_OK);
+    ht_matrix *b = with_new_values(g.ctx, a);
+    ht_operator *op = make_store(&g, cases[i].line, &layouts[1], 0, a);
+    double bytes = info_of(&g, op).bytes_level[HT_LEVEL_64] / (double)a->nnz;
+    if (!(bytes < cases[i].most)) fail_msg("%s: %.3f bytes a nonzero", cases[i].line, bytes);
+    products_are_close(&g, cases[i].line, &layouts[1], op, a);
+    assert_int_equal(op->update(op, b), HT_OK);
+    products_are_close(&g, cases[i].line, &layouts[1], op, b);
+    ht_operator_destroy(op);
+    ht_matrix_destroy(a);
+    ht_matrix_destroy(b);
+  }
+  gpu_close(&g);
+}
+
 /* The store is the same whatever the number of the host's threads. */
 static void host_threads_change_nothing(void **state) {
   (void)state;
@@ -313,7 +342,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_matrix_at_every_level),           cmocka_unit_test(flags_change_bytes_alone),
       cmocka_unit_test(an_update_is_as_good_as_a_fresh_store), cmocka_unit_test(host_threads_change_nothing),
-      cmocka_unit_test(memory_stays_near_the_store),
+      cmocka_unit_test(memory_stays_near_the_store),           cmocka_unit_test(alike_rows_need_no_indices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -225,7 +225,7 @@ __device__ inline int group_level(const ht_store_view &a, const ht_group_info &i
 
 // Sum over the lane's entries of the units begin..end-1; begin is a group's. By group, a group's description is had one group ahead,
 // because its loads wait for it.
-template <int MODE, bool ENCODED, class Columns, class Vector>
+template <int MODE, bool ENCODED, int UNROLL = 2, class Columns, class Vector>
 __device__ inline double add_units(const ht_store_view &a, int64_t begin, int64_t end, int lane, const Columns &columns,
                                    const uint8_t *levels, int uniform, const Vector &p, units_read *read) {
   constexpr bool AHEAD = MODE == BY_GROUP;
@@ -237,7 +237,7 @@ __device__ inline double add_units(const ht_store_view &a, int64_t begin, int64_
     info = info_of(a, begin);
     level = group_level<MODE>(a, info, columns, begin, begin + 2 <= end, lane, levels, uniform);
   }
-#pragma unroll 2
+#pragma unroll UNROLL
   for (; unit + 2 <= end; unit += 2) {
     int64_t after = min(unit + 2, end - 1);
     ht_group_info next = info_of(a, AHEAD ? after : unit);
@@ -252,9 +252,10 @@ __device__ inline double add_units(const ht_store_view &a, int64_t begin, int64_
 template <int MODE, class Columns, class Vector>
 __device__ inline double multiply_units(const ht_store_view &a, const ht_slice_info &s, int lane, const Columns &columns,
                                         const uint8_t *levels, int uniform, const Vector &p, units_read *read) {
+  constexpr int UNROLL = MODE == LEVEL_32 ? 4 : 2;
   int64_t begin = s.unit, end = begin + s.units;
-  if (s.encoding == HT_GROUP_FIXED) return add_units<MODE, false>(a, begin, end, lane, columns, levels, uniform, p, read);
-  return add_units<MODE, true>(a, begin, end, lane, columns, levels, uniform, p, read);
+  if (s.encoding == HT_GROUP_FIXED) return add_units<MODE, false, UNROLL>(a, begin, end, lane, columns, levels, uniform, p, read);
+  return add_units<MODE, true, UNROLL>(a, begin, end, lane, columns, levels, uniform, p, read);
 }
 
 // Off-diagonal part of the product of a slice, in the first lane of each row. BY_GROUP: levels NULL means that `uniform` is asked for.
