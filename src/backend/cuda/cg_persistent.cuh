@@ -77,11 +77,11 @@ __device__ inline void record_plain(const ht_cuda_cg_vectors &v, const block_sta
 // Threads at most, and rows a thread.
 template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct shape {
   static constexpr int HELD = LEVEL < LEVEL_64 || ROWS > 1 || THREADS > 512 ? 0 : 6; // units of a slice in registers
-  // Of a row no more than r and s in registers, and loops short enough for the caches of instructions.
-  static constexpr bool LEAN = ROWS > 2;
-  static constexpr bool SENT = ROWS == 1;                    // of a row also p, and what was sent, in registers
-  static constexpr bool ROUNDS = ROWS > 1;                   // whether enough is streamed to be had ahead
-  static constexpr int FAR = ROWS == 1 || ROWS == 8 ? 1 : 2; // rows of the halo that are asked for early
+  static constexpr bool ROLLED = ROWS > 2;                                           // loops short enough for the caches of instructions
+  static constexpr bool LEAN = ROWS > 4;                                             // of a row no more than r and s in registers
+  static constexpr bool SENT = ROWS == 1;                                            // of a row also p, and what was sent, in registers
+  static constexpr bool ROUNDS = ROWS > 1;                                           // whether enough is streamed to be had ahead
+  static constexpr int FAR = ROWS == 1 || ROWS == 8 ? 1 : 2;                         // rows of the halo that are asked for early
 };
 
 // What the engine needs of a row.
@@ -151,7 +151,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
 
   __device__ int slice_of(int k) const { return threadIdx.x / 32 + k * (blockDim.x / 32); }
   __device__ int row_of(int k) const {
-    if constexpr (!of::LEAN) return own[k].row;
+    if constexpr (!of::ROLLED) return own[k].row;
     return slice_of(k) < t.slices ? plan[slice_of(k)].row_of(threadIdx.x & 31) : -1;
   }
   __device__ row_facts load_facts(int64_t i) const {
@@ -162,11 +162,6 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
     return load_facts(t.first_row + row);
   }
   __device__ double inverse_of_row(const row_facts &q) const { return inverse_of(v, q.m, scale_squared(q.e)); }
-  __device__ double inverse_of_row(int k, int row) const {
-    if constexpr (!of::LEAN) return inverse_of_row(own[k].facts);
-    int64_t i = t.first_row + row;
-    return inverse_of(v, v.inverse_diagonal ? v.inverse_diagonal[i] : 0, scale_squared(a.exponent[i]));
-  }
   __device__ void send_row(int row, double z, double ms) const { send(mail.at() + t.first_row + row, z, ms, mail.tag()); }
 
   // What goes where. At the lower levels what is kept in shared memory has one width. One thread's word for all: `whole`.
@@ -231,23 +226,33 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
     for (int k = 0; k < ROWS; k++)
       if (row_of(k) >= 0) mixed[row_of(k)] = own[k].r, mixed_s[row_of(k)] = own[k].s;
     __syncthreads();
-#pragma unroll(of::LEAN ? 1 : ROWS)
+#pragma unroll(of::ROLLED ? 1 : ROWS)
     for (int k = 0; k < ROWS; k++) {
       int row = row_of(k);
       if (row < 0) continue;
-      row_facts facts = facts_of(k, row);
+      int16_t e = of::ROLLED ? a.exponent[t.first_row + row] : facts_of(k, row).e; // what is indexed does not stay in registers
       double r = mixed[row], s = mixed_s[row];
       double2 z = precondition_both(v, t.first_row + row, mixed + row / TILE * TILE, mixed_s + row / TILE * TILE);
       sums[RZ] = fma(r, z.x, sums[RZ]);
-      sums[RR] = fma(scale_squared(facts.e) * r, r, sums[RR]);
+      sums[RR] = fma(scale_squared(e) * r, r, sums[RR]);
       sums[RMS] = fma(r, z.y, sums[RMS]);
       sums[SMS] = fma(s, z.y, sums[SMS]);
       if constexpr (of::SENT) own[k].z = z.x, own[k].ms = as_sent(z.y);
-      if (!of::SENT || facts.publish) send_row(row, z.x, z.y);
+      if (!of::SENT || facts_of(k, row).publish) send_row(row, z.x, z.y);
     }
   }
 
-  // The next p of the own rows, and x.
+  // The pending step of r, and its sums where M is diagonal.
+  __device__ void step_row(row_state<of::LEAN, of::SENT> &q, const row_facts &facts, double alpha) {
+    q.r = fma(-alpha, q.s, q.r);
+    if (BLOCKS) return;
+    double z = inverse_of_row(facts) * q.r;
+    if constexpr (of::SENT) q.z = z;
+    sums[RZ] = fma(q.r, z, sums[RZ]);
+    if (five) sums[RR] = fma(scale_squared(facts.e) * q.r, q.r, sums[RR]);
+  }
+
+  // The next p of the own rows, and x; and r, but for one row a thread, where it has time.
   __device__ void move_rows(double alpha, double beta) {
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
@@ -257,40 +262,27 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
       if constexpr (of::SENT) {
         q.facts.x = fma(alpha, q.p, q.facts.x);
         c.p[row] = q.p = next_p(q.z, q.ms, q.p, alpha, beta);
-        continue;
-      }
-      int64_t i = t.first_row + row;
-      double p = c.p[row], z, ms;
-      if (BLOCKS) {
-        message m = look(mail.at() + i);
-        z = m.x(), ms = m.y();
       } else {
-        double m = inverse_of_row(k, row);
-        z = m * q.r, ms = as_sent(m * q.s);
+        int64_t i = t.first_row + row;
+        row_facts facts = facts_of(k, row);
+        double p = c.p[row], m = inverse_of_row(facts), z = m * q.r, ms = as_sent(m * q.s);
+        if (BLOCKS) {
+          message sent = look(mail.at() + i);
+          z = sent.x(), ms = sent.y();
+        }
+        c.p[row] = next_p(z, ms, p, alpha, beta);
+        if constexpr (of::LEAN)
+          v.x[i] = fma(alpha, p, facts.x);
+        else
+          q.facts.x = fma(alpha, p, facts.x);
+        step_row(q, facts, alpha);
       }
-      c.p[row] = next_p(z, ms, p, alpha, beta);
-      if constexpr (of::LEAN)
-        v.x[i] = fma(alpha, p, v.x[i]);
-      else
-        q.facts.x = fma(alpha, p, q.facts.x);
     }
   }
 
-  // The pending step of r, which nobody waits for.
   __device__ void step_rows(double alpha) {
-#pragma unroll
-    for (int k = 0; k < ROWS; k++) {
-      auto &q = own[k];
-      int row = row_of(k);
-      if (row < 0) continue;
-      q.r = fma(-alpha, q.s, q.r);
-      if (BLOCKS) continue;
-      row_facts facts = facts_of(k, row);
-      double z = inverse_of_row(facts) * q.r;
-      if constexpr (of::SENT) q.z = z;
-      sums[RZ] = fma(q.r, z, sums[RZ]);
-      if (five) sums[RR] = fma(scale_squared(facts.e) * q.r, q.r, sums[RR]);
-    }
+    if constexpr (of::SENT)
+      if (own[0].row >= 0) step_row(own[0], own[0].facts, alpha);
   }
 
   // Off-diagonal part of a slice's product, in the first lane of each row.
@@ -309,7 +301,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
 
   // s = A p of the own rows, and the sums. Where M is diagonal, also M^-1 s, and all that neighbours need.
   __device__ void multiply_rows() {
-    if constexpr (of::LEAN) {
+    if constexpr (of::ROLLED) {
 #pragma unroll 1
       for (int k = 0; k < ROWS && slice_of(k) < t.slices; k++) {
         double sum = multiply_slice(plan[slice_of(k)]);
@@ -321,7 +313,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
       auto &q = own[k];
-      if constexpr (!of::LEAN)
+      if constexpr (!of::ROLLED)
         if (slice_of(k) < t.slices) q.s = multiply_slice(ROWS == 1 ? slice : plan[slice_of(k)]);
       int row = row_of(k);
       if (row < 0) continue;
@@ -406,6 +398,7 @@ __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors 
       if (blockIdx.x == 0 && threadIdx.x == blockDim.x - 1) record_plain(v, shared);
     }
     double alpha = shared.scalars.alpha, beta = shared.scalars.beta, *halo_p = e.c.p + a.patch_rows;
+    for (int k = 0; k < HT_SUMS; k++) e.sums[k] = 0;
     e.move_rows(alpha, beta);
 #pragma unroll
     for (int k = 0; k < of::FAR; k++)
@@ -416,7 +409,6 @@ __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors 
     }
     e.mail.epoch++;
     __syncthreads();
-    for (int k = 0; k < HT_SUMS; k++) e.sums[k] = 0;
     e.step_rows(alpha);
     e.multiply_rows();
     if (BLOCKS) e.precondition_rows();
