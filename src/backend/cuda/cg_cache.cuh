@@ -182,28 +182,11 @@ __device__ inline double multiply_streamed(const ht_store_view &a, int64_t begin
   return sum;
 }
 
-// What is streamed in every iteration may be more than L2 keeps, which then keeps nothing of it: this share is to stay.
-static constexpr float STAYS = 0.6f;
-__device__ inline uint64_t part_stays() {
-  uint64_t policy;
-  asm volatile("createpolicy.fractional.L2::evict_last.L2::evict_first.b64 %0, %1;" : "=l"(policy) : "f"(STAYS));
-  return policy;
-}
-__device__ inline void stream(uint32_t to[2], const uint32_t *from, uint64_t policy) {
-  asm("ld.global.nc.L1::no_allocate.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;" : "=r"(to[0]), "=r"(to[1]) : "l"(from), "l"(policy));
-}
-__device__ inline void stream(uint2 to[2], const int64_t *from, uint64_t policy) {
-  asm("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
-      : "=r"(to[0].x), "=r"(to[0].y), "=r"(to[1].x), "=r"(to[1].y)
-      : "l"(from), "l"(policy));
-}
-
 // The streamed groups of a warp's slices, one after the other, again and again: AHEAD of them are always on their way, also while the block
 // waits for others.
 template <int LEVEL> struct ahead {
   loaded v[AHEAD];
   ht_group_info info[AHEAD];
-  uint64_t policy;
   int slice, unit, end; // of the next; slice -1: there is none
 
   __device__ void enter(const slice_plan *plan) {
@@ -219,11 +202,7 @@ template <int LEVEL> struct ahead {
     } while (unit == end);
   }
   __device__ void fetch(int n, const ht_store_view &a, int64_t first, const slice_plan *plan, int slices) {
-    int64_t at = (first + unit) * HT_WARP + 2 * (threadIdx.x & 31);
-    stream(v[n].index, a.index + at, policy);
-    stream(v[n].head, a.head + at, policy);
-    if (LEVEL >= LEVEL_32) stream(v[n].mid, a.mid + at, policy);
-    if (LEVEL == LEVEL_64) stream(v[n].tail, a.tail + at, policy);
+    load<2>(v[n], a, first + unit, threadIdx.x & 31, LEVEL);
     info[n] = info_of(a, first + unit);
     unit += 2;
     if (unit == end) next_slice(plan, slices);
@@ -231,7 +210,6 @@ template <int LEVEL> struct ahead {
   __device__ void begin(const ht_store_view &a, int64_t first, const slice_plan *plan, int slices) {
     int warp = threadIdx.x / 32, warps = blockDim.x / 32;
     bool any = false;
-    policy = part_stays();
     for (int k = warp; k < slices; k += warps) any |= plan[k].streamed > 0;
     slice = -1;
     if (!any) return;
