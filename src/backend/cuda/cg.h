@@ -4,6 +4,8 @@
 #define HT_BACKEND_CUDA_CG_H
 #include "backend/cuda/view.h"
 
+/* The persistent engine's sums: twice, as many copies of so many messages of 16 bytes of each block. */
+enum { HT_MAIL_COPIES = 4, HT_MAIL_MESSAGES = 3, HT_MAIL_BYTES = 2 * HT_MAIL_COPIES * HT_MAIL_MESSAGES * HT_PATCHES_MOST * 16 };
 enum { HT_CUDA_TOLD = 1024 }; /* records of a run that come with its event: a guard pauses an engine more often */
 
 /* Fields as in ht_cg_state. */
@@ -41,13 +43,13 @@ typedef struct ht_cuda_cg_vectors {
   uint8_t *block_level;        /* ht_level of each column block */
   double *block_norm2, *block_max;
   double *history, *alphas, *betas;
-  double *sums; /* partial sums: arrays of the streaming engine's stride, or two of the persistent engine's */
+  double *sums; /* partial sums: arrays of the streaming engine's stride, or the persistent engine's messages */
   ht_cuda_cg_scalars *scalars;
   ht_cuda_cg_scalars *told; /* pinned: what the host sees of an event */
   double *told_records;     /* pinned: HT_CUDA_TOLD of each of history, alphas and betas, from the run's first iteration on */
   /* persistent engine */
-  double *exchange[2]; /* 4 a row: M r, M s, p of boundary rows */
-  uint32_t *barrier;
+  double *exchange; /* twice 2 a row: M^-1 r and M^-1 s of boundary rows */
+  uint32_t *epochs; /* of what the blocks send next: sums, rows */
 } ht_cuda_cg_vectors;
 
 /* What the EvoCG paper's engine knows of each column block, besides the tiles. */

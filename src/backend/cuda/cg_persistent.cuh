@@ -1,185 +1,18 @@
-// The persistent engine: one block a multiprocessor, one patch of rows a block, one grid barrier an iteration. A block keeps its part of
-// r and s in registers, of p and as much of the matrix as fits in shared memory; of its neighbours' rows it reads those that its own touch,
-// its halo. CG in predict-and-recompute form (Chen and Carson 2020): rows publish M^-1 r, M^-1 s and p before the barrier, and whoever
-// needs the next p of a neighbour makes it from them after the barrier, when alpha and beta are known. With inverse blocks these take a
-// vector in shared memory and two barriers of the block more.
+// The persistent engine: one block a multiprocessor, one patch of rows a block, one exchange an iteration. A block keeps its part of
+// r and s in registers, of p in shared memory, and of the matrix as much as fits on the chip; of its neighbours' rows it reads those that
+// its own touch, its halo. CG in predict-and-recompute form (Chen and Carson 2020): rows send M^-1 r and M^-1 s as soon as they have them,
+// and when alpha and beta are known the next p is made from them and the p before, by the row itself and by whoever has it in its halo, in
+// the same operations, so that all have the same bits.
 //
-// The barrier is a counter; the sums of the blocks are read by all after it, and added in the same order by all. So all blocks agree on
-// every scalar, and the bits do not depend on timing. SPDX-License-Identifier: BSD-3-Clause
+// There is no barrier between blocks: what a block waits for says by itself that it has come (cg_messages.cuh). The sums of the blocks are
+// read by all and added in the same order by all. So all blocks agree on every scalar, and the bits do not depend on timing.
+// SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-#include "backend/cuda/cg_step.cuh"
+#include "backend/cuda/cg_cache.cuh"
+#include "backend/cuda/cg_messages.cuh"
 #include "backend/cuda/precondition.cuh"
-#include "backend/cuda/product.cuh"
 
 namespace ht {
-
-enum { MOST_THREADS = 640, MOST_BLOCKS = 160, SUMS_PADDED = 8 };
-
-// How the block's shared memory is used.
-template <int LEVEL> struct cache {
-  static constexpr int value_bytes = LEVEL == LEVEL_64 ? 16 : LEVEL == LEVEL_32 ? 8 : 4; // two a lane
-  static constexpr int unit_bytes = (value_bytes + 4) * HT_WARP + 8;
-  double *p;       // own rows, then the halo
-  uint8_t *values; // decoded doubles, 32-bit sums of head and mid, or heads
-  uint32_t *indices;
-  double *scales; // a group each
-  int units;      // that are kept: the patch's first ones
-
-  __device__ cache(uint8_t *memory, int columns, int kept) : units(kept) {
-    p = (double *)memory;
-    scales = p + ((columns + 1) & ~1);
-    values = (uint8_t *)(scales + ((kept + 1) & ~1));
-    indices = (uint32_t *)(values + (int64_t)kept * value_bytes * HT_WARP);
-  }
-};
-
-struct shared_vector {
-  typedef double number;
-  static constexpr bool short_sums = false;
-  const double *at;
-  __device__ double operator()(int, uint32_t index) const { return at[index]; }
-};
-
-// Keep a group in shared memory, unit by unit: at 16 bits only FIXED ones, at 32 bits FLOAT ones too; the kept ones end before the first
-// other one.
-template <int LEVEL, int UNITS>
-__device__ inline void keep(const ht_store_view &a, const cache<LEVEL> &c, int64_t first, int unit, int lane) {
-  ht_group_info info = info_of(a, first + unit);
-  loaded v;
-  load_index<UNITS>(v, a, first + unit, lane);
-  load<UNITS>(v, a, first + unit, lane, LEVEL);
-  int encoding = encoding_of(info);
-  double scale = scale_of(info, LEVEL);
-  for (int j = 0; j < UNITS && unit + j < c.units; j++) {
-    int at = (unit + j) * HT_WARP + lane;
-    if (LEVEL == LEVEL_64) {
-      pair d = decode(v, j, encoding, LEVEL_64);
-      ((double2 *)c.values)[at] = {d.first * scale, d.second * scale};
-    } else if (LEVEL == LEVEL_32) {
-      ((int2 *)c.values)[at] = {join_first(encoding, v.head[j], v.mid[j]), join_second(encoding, v.head[j], v.mid[j])};
-    } else {
-      ((uint32_t *)c.values)[at] = v.head[j];
-    }
-    c.indices[at] = v.index[j];
-    if (lane == 0) c.scales[unit + j] = encoding == HT_GROUP_FLOAT ? 0 : scale; // 0: the values are FP32 bits
-  }
-}
-
-template <int LEVEL> __device__ inline double multiply_kept(const cache<LEVEL> &c, int begin, int end, int lane) {
-  double sum = 0;
-#pragma unroll 4
-  for (int j = begin; j < end; j++) {
-    uint32_t index = c.indices[j * HT_WARP + lane];
-    double p0 = c.p[index & 0xffffu], p1 = c.p[index >> 16];
-    if (LEVEL == LEVEL_64) {
-      double2 v = ((const double2 *)c.values)[j * HT_WARP + lane];
-      sum = fma(v.y, p1, fma(v.x, p0, sum));
-    } else if (LEVEL == LEVEL_32) {
-      int2 v = ((const int2 *)c.values)[j * HT_WARP + lane];
-      double scale = c.scales[j], f0 = scale ? (double)v.x : (double)__int_as_float(v.x),
-             f1 = scale ? (double)v.y : (double)__int_as_float(v.y);
-      sum = fma(scale ? scale : 1, fma(f1, p1, f0 * p0), sum);
-    } else {
-      uint32_t v = ((const uint32_t *)c.values)[j * HT_WARP + lane];
-      sum = fma(c.scales[j], fma((double)signed_second(v), p1, (double)signed_first(v) * p0), sum);
-    }
-  }
-  return sum;
-}
-
-struct slice_rest { // the slice's groups, from the patch's first on
-  int begin, end;
-  uint8_t lanes_log2, encoding;
-};
-
-// The units begin..end-1 of a slice, from memory. Apart from the rest, whose registers it would take; small problems never come here.
-template <int LEVEL>
-__device__ __noinline__ double multiply_streamed(const ht_store_view &a, int64_t begin, int64_t end, int encoding, int plain,
-                                                 const double *p) {
-  int lane = threadIdx.x & 31;
-  if (plain && encoding == HT_GROUP_FIXED)
-    return add_units<LEVEL, false>(a, begin, end, lane, indices{0}, nullptr, LEVEL, shared_vector{p}, nullptr);
-  return add_units<BY_GROUP, true>(a, begin, end, lane, indices{0}, nullptr, LEVEL, shared_vector{p}, nullptr);
-}
-
-// Off-diagonal part of the slice's product, in the first lane of each row.
-template <int LEVEL>
-__device__ inline double multiply_patch_slice(const ht_store_view &a, const cache<LEVEL> &c, int64_t first, const slice_rest &s, int lane,
-                                              int plain) {
-  int kept = min(max(c.units, s.begin), s.end);
-  if (kept < s.end) kept -= (kept - s.begin) & 1; // a group is kept or not
-  double sum = multiply_kept(c, s.begin, kept, lane);
-  if (kept < s.end) sum += multiply_streamed<LEVEL>(a, first + kept, first + s.end, s.encoding, plain, c.p);
-  for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
-  return sum;
-}
-
-// ---- sums and barrier ----
-
-// Eight sums over the warp at once: lane l gets value l / 4 (its bits 4, 3, 2), in 9 exchanges instead of 40.
-__device__ inline double transpose_sum(double v[SUMS_PADDED], int lane) {
-#pragma unroll
-  for (int width = 16, count = 4; count > 0; width >>= 1, count >>= 1) {
-    bool high = lane & width;
-#pragma unroll
-    for (int k = 0; k < count; k++) {
-      double keep = high ? v[k + count] : v[k], give = high ? v[k] : v[k + count];
-      v[k] = keep + __shfl_xor_sync(~0u, give, width);
-    }
-  }
-  v[0] += __shfl_xor_sync(~0u, v[0], 2);
-  return v[0] + __shfl_xor_sync(~0u, v[0], 1);
-}
-
-__device__ inline void arrive_and_wait(uint32_t *counter, uint32_t target) {
-  uint32_t seen;
-  asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
-  do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
-  while (seen < target);
-}
-
-struct exchange_row {
-  double z, ms, p;
-};
-
-__device__ inline exchange_row read_row(const double *from) {
-  exchange_row v;
-  asm volatile("ld.global.cg.v2.f64 {%0, %1}, [%2];" : "=d"(v.z), "=d"(v.ms) : "l"(from) : "memory");
-  asm volatile("ld.global.cg.f64 %0, [%1];" : "=d"(v.p) : "l"(from + 2) : "memory");
-  return v;
-}
-
-__device__ inline void write_row(double *to, double z, double ms, double p) {
-  asm volatile("st.global.cg.v2.f64 [%0], {%1, %2};" ::"l"(to), "d"(z), "d"(ms) : "memory");
-  asm volatile("st.global.cg.f64 [%0], %1;" ::"l"(to + 2), "d"(p) : "memory");
-}
-
-__device__ inline void write_entry(double *to, double v) { asm volatile("st.global.cg.f64 [%0], %1;" ::"l"(to), "d"(v) : "memory"); }
-
-struct block_state {
-  double warp[SUMS_PADDED][MOST_THREADS / 32];
-  ht_cuda_cg_scalars scalars;
-  double rr; // of a plain iteration
-  int plain;
-};
-
-// The block's sums to `part`, and the barrier. All that the block published before is seen by who passes.
-__device__ inline void reduce_and_wait(block_state &shared, double v[SUMS_PADDED], double *part, uint32_t *counter, uint32_t target) {
-  int lane = threadIdx.x & 31, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-  double mine = transpose_sum(v, lane);
-  if ((lane & 3) == 0) shared.warp[lane / 4][warp] = mine;
-  __syncthreads();
-  if (warp == 0) {
-    double w[SUMS_PADDED];
-#pragma unroll
-    for (int k = 0; k < SUMS_PADDED; k++) w[k] = k < HT_SUMS && lane < warps ? shared.warp[k][lane] : 0;
-    double sum = transpose_sum(w, lane);
-    if ((lane & 3) == 0 && lane / 4 < HT_SUMS) __stcg(&part[lane / 4 * MOST_BLOCKS + blockIdx.x], sum);
-    __syncwarp();
-    if (lane == 0) arrive_and_wait(counter, target);
-  }
-  __syncthreads();
-}
 
 // What ends a run, for a quick look; `step` looks again and says which it was.
 struct limits {
@@ -195,34 +28,32 @@ __device__ inline limits limits_of(const ht_cuda_cg_scalars &s) {
           min(stop, s.capacity)};
 }
 
-// The step from the sums of all blocks, after the barrier, by one warp: divisions by every thread would take longer than the wait. Whatever
-// is not plainly an iteration like the others (also a comparison with a NaN) goes the long way.
-__device__ inline void take_step(const ht_cuda_cg_vectors &v, block_state &shared, const limits &limit, const double *part) {
+// The step from the sums of all blocks, by the first warp: divisions by every thread would take longer than the wait. Whatever is not
+// plainly an iteration like the others (also a comparison with a NaN) goes the long way.
+__device__ inline void take_step(const ht_cuda_cg_vectors &v, block_state &shared, const limits &limit, const sums_mail &mail,
+                                 int waiting) {
   ht_cuda_cg_scalars &state = shared.scalars;
   int lane = threadIdx.x & 31;
-  double sum[SUMS_PADDED];
-#pragma unroll
-  for (int k = 0; k < SUMS_PADDED; k++) {
-    sum[k] = 0;
-    if (k >= HT_SUMS) continue;
-    double got[MOST_BLOCKS / 32];
-#pragma unroll
-    for (int i = 0; i < MOST_BLOCKS / 32; i++) got[i] = lane + 32 * i < gridDim.x ? __ldcg(&part[k * MOST_BLOCKS + lane + 32 * i]) : 0;
-#pragma unroll
-    for (int i = 0; i < MOST_BLOCKS / 32; i++) sum[k] += got[i];
-  }
-  double mine = transpose_sum(sum, lane), total[HT_SUMS];
-#pragma unroll
-  for (int k = 0; k < HT_SUMS; k++) total[k] = __shfl_sync(~0u, mine, 4 * k);
-  if (lane) return;
-  step_lengths next = lengths_of(total);
-  double rr = total[RR];
-  shared.plain = rr > limit.goal2 && rr > limit.replace2 && rr <= limit.grow2 && total[PAP] > 0 && next.predicted > 0 &&
-                 isfinite(next.alpha) && isfinite(next.beta) && state.iteration < limit.stop;
-  if (shared.plain) {
-    state.alpha = next.alpha;
-    state.beta = next.beta;
-    state.iteration++;
+  double2 mine = receive_sums(shared, mail, waiting);
+  if (threadIdx.x >= 32) return;
+  double total[HT_SUMS];
+  total[RZ] = __shfl_sync(~0u, mine.x, 0);
+  total[PAP] = __shfl_sync(~0u, mine.y, 0);
+  total[RMS] = __shfl_sync(~0u, mine.x, 1);
+  total[SMS] = __shfl_sync(~0u, mine.y, 1);
+  total[RR] = mail.five ? __shfl_sync(~0u, mine.x, 2) : total[RZ];
+  double quotient = (lane ? 1 : total[RZ]) / (lane ? total[RZ] : total[PAP]); // both at once
+  double alpha = __shfl_sync(~0u, quotient, 0), inverse = __shfl_sync(~0u, quotient, 1), predicted = predicted_rz(total, alpha),
+         beta = predicted * inverse, rr = total[RR];
+  if (threadIdx.x) return;
+  int64_t iteration = state.iteration;
+  bool plain = rr > limit.goal2 & rr > limit.replace2 & rr <= limit.grow2 & total[PAP] > 0 & predicted > 0 & isfinite(alpha) &
+               isfinite(beta) & iteration < limit.stop;
+  shared.plain = plain;
+  if (plain) {
+    state.alpha = alpha;
+    state.beta = beta;
+    state.iteration = iteration + 1;
     shared.rr = rr;
     return;
   }
@@ -243,305 +74,368 @@ __device__ inline void record_plain(const ht_cuda_cg_vectors &v, const block_sta
 
 // ---- the engine ----
 
-// What the engine needs of a row and of the slice it is in. The first part changes and stays in registers; the rest is read again in every
-// iteration where a thread has many rows.
-struct row_state {
-  double r, s;
-  int row; // in the patch; -1: none
+// Threads at most, and rows a thread.
+template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct shape {
+  static constexpr int HELD = LEVEL < LEVEL_64 || ROWS > 1 || THREADS > 512 ? 0 : 6; // units of a slice in registers
+  static constexpr bool ROLLED = ROWS > 2;                                           // loops short enough for the caches of instructions
+  static constexpr bool LEAN = ROWS > 4;                                             // of a row no more than r and s in registers
+  static constexpr bool SENT = ROWS == 1;                                            // of a row also p, and what was sent, in registers
+  static constexpr bool ROUNDS = ROWS > 1;                                           // whether enough is streamed to be had ahead
+  static constexpr int FAR = ROWS == 1 || ROWS == 8 ? 1 : 2;                         // rows of the halo that are asked for early
 };
-struct row_rest {
+
+// What the engine needs of a row.
+struct row_facts {
   double x, d;
   float m;   // M^-1 where it is Jacobi's
   int16_t e; // of the row's scale
   bool publish;
 };
-struct row_weights {
-  double m, w; // of z = M^-1 r where M is diagonal, and of the norm
+template <bool LEAN, bool SENT> struct row_state { double r, s; };
+template <> struct row_state<false, false> {
+  double r, s;
+  row_facts facts;
+  int row; // in the patch; -1: none
 };
-
-__device__ inline row_weights weights_of(const row_rest &q, const ht_cuda_cg_vectors &v) {
-  double w = scale_squared(q.e);
-  return {inverse_of(v, q.m, w), w};
-}
-
-template <int LEVEL> __device__ inline row_rest load_rest(const ht_store_view &a, const ht_cuda_cg_vectors &v, int64_t i) {
-  return {v.x[i], diagonal_at(a, i, LEVEL), v.inverse_diagonal ? v.inverse_diagonal[i] : 0, a.exponent[i], (bool)a.boundary[i]};
-}
-
-__device__ inline slice_rest load_slice(const ht_store_view &a, int slice, int64_t first_unit) {
-  ht_slice_info info = a.slice[slice];
-  int begin = (int)(info.unit - first_unit);
-  return {begin, begin + info.units, info.lanes_log2, info.encoding};
-}
+template <> struct row_state<false, true> : row_state<false, false> {
+  double p, z, ms; // the last two: M^-1 r and M^-1 s as they were sent
+};
 
 // What a block works on: its rows, slices, units and halo.
 struct patch {
   int64_t first_row, first_unit;
-  int first_slice, slices, units, halo_begin, halo;
+  int first_slice, slices, halo_begin, halo;
+
+  __device__ explicit patch(const ht_store_view &a) {
+    first_row = blockIdx.x * a.patch_rows;
+    first_slice = a.patch_slice[blockIdx.x];
+    slices = a.patch_slice[blockIdx.x + 1] - first_slice;
+    halo_begin = a.halo_start[blockIdx.x];
+    halo = a.halo_start[blockIdx.x + 1] - halo_begin;
+    first_unit = a.slice[first_slice].unit;
+  }
 };
 
-__device__ inline patch patch_of(const ht_store_view &a) {
-  patch t;
-  t.first_row = blockIdx.x * a.patch_rows;
-  t.first_slice = a.patch_slice[blockIdx.x];
-  t.slices = a.patch_slice[blockIdx.x + 1] - t.first_slice;
-  t.halo_begin = a.halo_start[blockIdx.x];
-  t.halo = a.halo_start[blockIdx.x + 1] - t.halo_begin;
-  t.first_unit = a.slice[t.first_slice].unit;
-  t.units = (int)(a.slice[t.first_slice + t.slices].unit - t.first_unit);
-  return t;
-}
+// What rows send their neighbours, in turns to two places, as sums.
+struct rows_mail {
+  message *memory;
+  int64_t padded;
+  uint32_t epoch;
+  __device__ message *at() const { return memory + (epoch & 1) * padded; }
+  __device__ uint32_t tag() const { return epoch >> 1 & 1; }
+};
 
-// Decode the patch's first groups into shared memory.
-template <int LEVEL> __device__ inline void fill_cache(const ht_store_view &a, const patch &t, cache<LEVEL> &c) {
-  int lane = threadIdx.x & 31, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-  if (LEVEL < LEVEL_64) // what is kept has one width
-    for (int k = 0; k < t.slices; k++)
-      if (a.slice[t.first_slice + k].encoding > (LEVEL == LEVEL_16 ? HT_GROUP_FIXED : HT_GROUP_FLOAT)) {
-        c.units = min(c.units, (int)(a.slice[t.first_slice + k].unit - t.first_unit));
-        break;
-      }
-  for (int k = warp; k < t.slices; k += warps) {
-    slice_rest s = load_slice(a, t.first_slice + k, t.first_unit);
-    for (int unit = s.begin; unit < s.end && unit < c.units; unit += 2) {
-      if (unit + 1 < s.end)
-        keep<LEVEL, 2>(a, c, t.first_unit, unit, lane);
-      else
-        keep<LEVEL, 1>(a, c, t.first_unit, unit, lane);
+__device__ inline double next_p(double z, double ms, double p, double alpha, double beta) { return fma(beta, p, fma(-alpha, ms, z)); }
+
+template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
+  typedef shape<THREADS, ROWS, LEVEL, BLOCKS> of;
+  const ht_store_view &a;
+  const ht_cuda_cg_vectors &v;
+  const patch t;
+  slice_plan *const plan; // in shared memory
+  double *const mixed;    // r and s of the patch, with inverse blocks
+  const cache<LEVEL> c;
+  const bool five; // sums are sent
+  bool rounds;
+  rows_mail mail;
+  row_state<of::LEAN, of::SENT> own[ROWS]; // one in each of the warp's slices, or none
+  held_units<of::HELD> held;               // of one row a thread, as
+  ahead<LEVEL> stream;
+  slice_plan slice; // is its slice
+  double sums[HT_SUMS];
+
+  __device__ engine(const ht_store_view &a, const ht_cuda_cg_vectors &v, uint8_t *memory, slice_plan *plan, int room)
+      : a(a), v(v), t(a), plan(plan), mixed((double *)memory),
+        c(memory + (BLOCKS ? 2 * a.patch_rows * sizeof(double) : 0), (int)a.patch_rows + t.halo, room),
+        five(BLOCKS || v.inverse_diagonal), mail{(message *)v.exchange, a.padded, v.epochs[1]} {}
+
+  __device__ int slice_of(int k) const { return threadIdx.x / 32 + k * (blockDim.x / 32); }
+  __device__ int row_of(int k) const {
+    if constexpr (!of::ROLLED) return own[k].row;
+    return slice_of(k) < t.slices ? plan[slice_of(k)].row_of(threadIdx.x & 31) : -1;
+  }
+  __device__ row_facts load_facts(int64_t i) const {
+    return {v.x[i], diagonal_at(a, i, LEVEL), v.inverse_diagonal ? v.inverse_diagonal[i] : 0, a.exponent[i], (bool)a.boundary[i]};
+  }
+  __device__ row_facts facts_of(int k, int row) const {
+    if constexpr (!of::LEAN) return own[k].facts;
+    return load_facts(t.first_row + row);
+  }
+  __device__ double inverse_of_row(const row_facts &q) const { return inverse_of(v, q.m, scale_squared(q.e)); }
+  __device__ void send_row(int row, double z, double ms) const { send(mail.at() + t.first_row + row, z, ms, mail.tag()); }
+
+  // What goes where. At the lower levels what is kept in shared memory has one width. One thread's word for all: `whole`.
+  __device__ void make_plan(int room, int plain, int &whole) {
+    constexpr int WIDEST = LEVEL == LEVEL_64 ? HT_GROUP_RAW : LEVEL == LEVEL_32 ? HT_GROUP_FLOAT : HT_GROUP_FIXED;
+    for (int k = threadIdx.x; k < t.slices; k += blockDim.x) {
+      ht_slice_info s = a.slice[t.first_slice + k];
+      int in_registers = min((int)s.units, of::HELD), rest = s.units - in_registers;
+      slice_plan p = {(int)(s.unit - t.first_unit)};
+      p.held = (uint8_t)in_registers;
+      p.streamed = (uint16_t)(s.encoding <= WIDEST ? 0 : rest);
+      p.kept = (uint16_t)(rest - p.streamed);
+      p.row = (uint16_t)(s.row - t.first_row);
+      p.lanes_log2 = s.lanes_log2;
+      p.encoding = s.encoding;
+      plan[k] = p;
     }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      bool regular = share_out(plan, t.slices, room);
+      for (int k = 0; k < t.slices; k++) regular &= plan[k].streamed == 0 || (plain && plan[k].encoding == HT_GROUP_FIXED);
+      whole = regular;
+    }
+    __syncthreads();
+    rounds = of::ROUNDS && whole;
   }
-}
 
-// The rows of a thread: one in each of its warp's slices, or none.
-template <int ROWS> struct thread_rows {
-  static constexpr bool KEEP = ROWS <= 4; // all of a row in registers
-  row_state own[ROWS];
-  row_rest rest[KEEP ? ROWS : 1];
-  slice_rest slice[KEEP ? ROWS : 1];
-};
-
-template <int ROWS, int LEVEL>
-__device__ inline row_rest rest_of(const thread_rows<ROWS> &rows, int k, const ht_store_view &a, const ht_cuda_cg_vectors &v,
-                                   const patch &t) {
-  return rows.KEEP ? rows.rest[k] : load_rest<LEVEL>(a, v, t.first_row + rows.own[k].row);
-}
-
-// Their part of the vectors; and what neighbours need to make their next p, where M is diagonal.
-template <int ROWS, int LEVEL, bool BLOCKS>
-__device__ inline void begin_rows(thread_rows<ROWS> &rows, const ht_store_view &a, const ht_cuda_cg_vectors &v, const patch &t, double *p) {
-  int lane = threadIdx.x & 31, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  // The block's part of the vectors and of the matrix; and what neighbours need to make their next p, where M is diagonal.
+  __device__ void begin() {
+    int lane = threadIdx.x & 31;
+    for (int k = threadIdx.x / 32; k < t.slices; k += blockDim.x / 32) fill_kept(a, t.first_unit, plan[k], c, lane);
 #pragma unroll
-  for (int k = 0; k < ROWS; k++) {
-    int slice = warp + k * warps;
-    row_state &q = rows.own[k];
-    q.row = -1;
-    if (rows.KEEP) rows.slice[k] = {0, 0, 0, 0};
-    if (slice >= t.slices) continue;
-    slice_rest groups_of = load_slice(a, t.first_slice + slice, t.first_unit);
-    if (rows.KEEP) rows.slice[k] = groups_of;
-    if (lane & (1 << groups_of.lanes_log2) - 1) continue;
-    int64_t i = a.slice[t.first_slice + slice].row + (lane >> groups_of.lanes_log2);
-    row_rest rest = load_rest<LEVEL>(a, v, i);
-    if (rows.KEEP) rows.rest[k] = rest;
-    q.row = (int)(i - t.first_row);
-    q.r = v.r[i];
-    q.s = v.s[i];
-    p[q.row] = v.p[i];
-    if (BLOCKS || !rest.publish) continue;
-    row_weights weights = weights_of(rest, v);
-    write_row(v.exchange[0] + 4 * i, weights.m * q.r, weights.m * q.s, v.p[i]);
+    for (int k = 0; k < ROWS; k++) {
+      auto &q = own[k];
+      int row = slice_of(k) < t.slices ? plan[slice_of(k)].row_of(lane) : -1;
+      if constexpr (!of::LEAN) {
+        if (ROWS == 1) slice = {};
+        if (ROWS == 1 && slice_of(0) < t.slices) slice = plan[slice_of(0)];
+        if (of::HELD > 0) fill_held(a, t.first_unit, slice, lane, held);
+        q.row = row;
+      }
+      if (row < 0) continue;
+      int64_t i = t.first_row + row;
+      row_facts facts = load_facts(i);
+      q.r = v.r[i];
+      q.s = v.s[i];
+      c.p[row] = v.p[i];
+      double m = inverse_of_row(facts), z = m * q.r, ms = m * q.s;
+      if constexpr (!of::LEAN) q.facts = facts;
+      if constexpr (of::SENT) q.p = v.p[i], q.z = z, q.ms = as_sent(ms);
+      if (!BLOCKS && facts.publish) send_row(row, z, ms);
+    }
+    for (int h = threadIdx.x; h < t.halo; h += blockDim.x) c.p[a.patch_rows + h] = v.p[__ldg(a.halo + t.halo_begin + h)];
+    if (rounds) stream.begin(a, t.first_unit, plan, t.slices);
   }
-}
 
-// ---- inverse blocks: a vector of the patch goes through shared memory, `mixed`, to the rows of its blocks ----
-
-// M^-1 of that vector in one row.
-__device__ inline double precondition_mixed(const ht_cuda_cg_vectors &v, const patch &t, int row, const double *mixed) {
-  return precondition_row(v, t.first_row + row, mixed + row / TILE * TILE);
-}
-
-template <int ROWS, int LEVEL>
-__device__ inline void publish_first(const thread_rows<ROWS> &rows, const ht_store_view &a, const ht_cuda_cg_vectors &v, const patch &t,
-                                     const double *p, double *mixed) {
-  for (int part = 0; part < 2; part++) {
+  // Inverse blocks: r and s of the patch go through shared memory to the rows of their blocks. M^-1 r and M^-1 s, their sums, and what
+  // neighbours need; where they do not stay in registers each row sends itself what it will need.
+  __device__ void precondition_rows() {
+    double *mixed_s = mixed + a.patch_rows;
 #pragma unroll
     for (int k = 0; k < ROWS; k++)
-      if (rows.own[k].row >= 0) mixed[rows.own[k].row] = part ? rows.own[k].s : rows.own[k].r;
+      if (row_of(k) >= 0) mixed[row_of(k)] = own[k].r, mixed_s[row_of(k)] = own[k].s;
     __syncthreads();
-#pragma unroll
+#pragma unroll(of::ROLLED ? 1 : ROWS)
     for (int k = 0; k < ROWS; k++) {
-      const row_state &q = rows.own[k];
-      if (q.row < 0 || !rest_of<ROWS, LEVEL>(rows, k, a, v, t).publish) continue;
-      double *to = v.exchange[0] + 4 * (t.first_row + q.row), z = precondition_mixed(v, t, q.row, mixed);
-      if (part)
-        write_entry(to + 1, z);
-      else
-        write_entry(to, z), write_entry(to + 2, p[q.row]);
+      int row = row_of(k);
+      if (row < 0) continue;
+      int16_t e = of::ROLLED ? a.exponent[t.first_row + row] : facts_of(k, row).e; // what is indexed does not stay in registers
+      double r = mixed[row], s = mixed_s[row];
+      double2 z = precondition_both(v, t.first_row + row, mixed + row / TILE * TILE, mixed_s + row / TILE * TILE);
+      sums[RZ] = fma(r, z.x, sums[RZ]);
+      sums[RR] = fma(scale_squared(e) * r, r, sums[RR]);
+      sums[RMS] = fma(r, z.y, sums[RMS]);
+      sums[SMS] = fma(s, z.y, sums[SMS]);
+      if constexpr (of::SENT) own[k].z = z.x, own[k].ms = as_sent(z.y);
+      if (!of::SENT || facts_of(k, row).publish) send_row(row, z.x, z.y);
     }
-    __syncthreads();
   }
-}
 
-// M^-1 s and its sums, after the product.
-template <int ROWS, int LEVEL>
-__device__ inline void precondition_rows(const thread_rows<ROWS> &rows, const ht_store_view &a, const ht_cuda_cg_vectors &v, const patch &t,
-                                         double *to, double *mixed, double sums[SUMS_PADDED]) {
-#pragma unroll
-  for (int k = 0; k < ROWS; k++)
-    if (rows.own[k].row >= 0) mixed[rows.own[k].row] = rows.own[k].s;
-  __syncthreads();
-#pragma unroll
-  for (int k = 0; k < ROWS; k++) {
-    const row_state &q = rows.own[k];
-    if (q.row < 0) continue;
-    double ms = precondition_mixed(v, t, q.row, mixed);
-    sums[RMS] = fma(q.r, ms, sums[RMS]);
-    sums[SMS] = fma(q.s, ms, sums[SMS]);
-    if (rest_of<ROWS, LEVEL>(rows, k, a, v, t).publish) write_entry(to + 4 * (t.first_row + q.row) + 1, ms);
-  }
-}
-
-// ---- an iteration ----
-
-// The pending step and the next p of the own rows. With BLOCKS neighbours get M^-1 r and p from here.
-template <int ROWS, int LEVEL, bool BLOCKS>
-__device__ inline void move_rows(thread_rows<ROWS> &rows, const ht_store_view &a, const ht_cuda_cg_vectors &v, const patch &t, double alpha,
-                                 double beta, double *own_p, double *to, double *mixed, double sums[SUMS_PADDED]) {
-  if (BLOCKS) {
-#pragma unroll
-    for (int k = 0; k < ROWS; k++) {
-      row_state &q = rows.own[k];
-      if (q.row < 0) continue;
-      q.r = fma(-alpha, q.s, q.r);
-      mixed[q.row] = q.r;
-    }
-    __syncthreads();
-  }
-#pragma unroll
-  for (int k = 0; k < ROWS; k++) {
-    row_state &q = rows.own[k];
-    if (q.row < 0) continue;
-    row_rest rest = rest_of<ROWS, LEVEL>(rows, k, a, v, t);
-    row_weights weights = weights_of(rest, v);
-    double p = own_p[q.row], x = fma(alpha, p, rest.x);
-    if (rows.KEEP)
-      rows.rest[k].x = x;
-    else
-      v.x[t.first_row + q.row] = x;
-    if (!BLOCKS) q.r = fma(-alpha, q.s, q.r);
-    double z = BLOCKS ? precondition_mixed(v, t, q.row, mixed) : weights.m * q.r;
+  // The pending step of r, and its sums where M is diagonal.
+  __device__ void step_row(row_state<of::LEAN, of::SENT> &q, const row_facts &facts, double alpha) {
+    q.r = fma(-alpha, q.s, q.r);
+    if (BLOCKS) return;
+    double z = inverse_of_row(facts) * q.r;
+    if constexpr (of::SENT) q.z = z;
     sums[RZ] = fma(q.r, z, sums[RZ]);
-    sums[RR] = fma(weights.w * q.r, q.r, sums[RR]);
-    own_p[q.row] = fma(beta, p, z);
-    if (!BLOCKS || !rest.publish) continue;
-    write_entry(to + 4 * (t.first_row + q.row), z);
-    write_entry(to + 4 * (t.first_row + q.row) + 2, own_p[q.row]);
+    if (five) sums[RR] = fma(scale_squared(facts.e) * q.r, q.r, sums[RR]);
   }
-}
 
-// s = A p of the own rows, and the sums. Where M is diagonal, also M^-1 s, and all that neighbours need.
-template <int ROWS, int LEVEL, bool BLOCKS>
-__device__ inline void multiply_rows(thread_rows<ROWS> &rows, const ht_store_view &a, const ht_cuda_cg_vectors &v, const patch &t,
-                                     const cache<LEVEL> &c, int plain, double *to, double sums[SUMS_PADDED]) {
-  int lane = threadIdx.x & 31, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  // The next p of the own rows, and x; and r, but for one row a thread, where it has time.
+  __device__ void move_rows(double alpha, double beta) {
 #pragma unroll
-  for (int k = 0; k < ROWS; k++) {
-    row_state &q = rows.own[k];
-    if (warp + k * warps >= t.slices) continue;
-    slice_rest groups_of = rows.KEEP ? rows.slice[k] : load_slice(a, t.first_slice + warp + k * warps, t.first_unit);
-    double sum = multiply_patch_slice<LEVEL>(a, c, t.first_unit, groups_of, lane, plain);
-    if (q.row < 0) continue;
-    row_rest rest = rest_of<ROWS, LEVEL>(rows, k, a, v, t);
-    row_weights weights = weights_of(rest, v);
-    double p = c.p[q.row];
-    q.s = fma(rest.d, p, sum);
-    sums[PAP] = fma(p, q.s, sums[PAP]);
-    if (BLOCKS) continue;
-    double ms = weights.m * q.s;
-    sums[RMS] = fma(q.r, ms, sums[RMS]);
-    sums[SMS] = fma(q.s, ms, sums[SMS]);
-    if (rest.publish) write_row(to + 4 * (t.first_row + q.row), weights.m * q.r, ms, p);
+    for (int k = 0; k < ROWS; k++) {
+      auto &q = own[k];
+      int row = row_of(k);
+      if (row < 0) continue;
+      if constexpr (of::SENT) {
+        q.facts.x = fma(alpha, q.p, q.facts.x);
+        c.p[row] = q.p = next_p(q.z, q.ms, q.p, alpha, beta);
+      } else {
+        int64_t i = t.first_row + row;
+        row_facts facts = facts_of(k, row);
+        double p = c.p[row], m = inverse_of_row(facts), z = m * q.r, ms = as_sent(m * q.s);
+        if (BLOCKS) {
+          message sent = look(mail.at() + i);
+          z = sent.x(), ms = sent.y();
+        }
+        c.p[row] = next_p(z, ms, p, alpha, beta);
+        if constexpr (of::LEAN)
+          v.x[i] = fma(alpha, p, facts.x);
+        else
+          q.facts.x = fma(alpha, p, facts.x);
+        step_row(q, facts, alpha);
+      }
+    }
   }
-}
 
-template <int ROWS>
-__device__ inline void end_rows(const thread_rows<ROWS> &rows, const ht_cuda_cg_vectors &v, const patch &t, const double *p) {
+  __device__ void step_rows(double alpha) {
+    if constexpr (of::SENT)
+      if (own[0].row >= 0) step_row(own[0], own[0].facts, alpha);
+  }
+
+  // Off-diagonal part of a slice's product, in the first lane of each row.
+  __device__ double multiply_slice(const slice_plan &s) {
+    int lane = threadIdx.x & 31;
+    double sum = 0;
+    if (of::HELD > 0) sum = multiply_held(held, s.held, c.p);
+    sum = multiply_kept(c, s.at, s.at + s.kept, lane, sum);
+    if (of::ROUNDS && rounds)
+      sum = stream.multiply(s, a, t.first_unit, plan, t.slices, c.p, sum);
+    else if (s.streamed)
+      sum = multiply_streamed<LEVEL>(a, t.first_unit + s.begin + s.held, s.streamed, lane, c.p, sum);
+    for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
+    return sum;
+  }
+
+  // s = A p of the own rows, and the sums. Where M is diagonal, also M^-1 s, and all that neighbours need.
+  __device__ void multiply_rows() {
+    if constexpr (of::ROLLED) {
+#pragma unroll 1
+      for (int k = 0; k < ROWS && slice_of(k) < t.slices; k++) {
+        double sum = multiply_slice(plan[slice_of(k)]);
 #pragma unroll
-  for (int k = 0; k < ROWS; k++) {
-    const row_state &q = rows.own[k];
-    if (q.row < 0) continue;
-    int64_t i = t.first_row + q.row;
-    if (rows.KEEP) v.x[i] = rows.rest[k].x;
-    v.r[i] = q.r;
-    v.s[i] = q.s;
-    v.p[i] = p[q.row];
+        for (int j = 0; j < ROWS; j++)
+          if (j == k) own[j].s = sum;
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < ROWS; k++) {
+      auto &q = own[k];
+      if constexpr (!of::ROLLED)
+        if (slice_of(k) < t.slices) q.s = multiply_slice(ROWS == 1 ? slice : plan[slice_of(k)]);
+      int row = row_of(k);
+      if (row < 0) continue;
+      row_facts facts = facts_of(k, row);
+      double p;
+      if constexpr (of::SENT)
+        p = q.p;
+      else
+        p = c.p[row];
+      q.s = fma(facts.d, p, q.s);
+      sums[PAP] = fma(p, q.s, sums[PAP]);
+      if (BLOCKS) continue;
+      double m = inverse_of_row(facts), ms = m * q.s;
+      sums[RMS] = fma(q.r, ms, sums[RMS]);
+      sums[SMS] = fma(q.s, ms, sums[SMS]);
+      if constexpr (of::SENT) q.ms = as_sent(ms);
+      if (facts.publish) send_row(row, m * q.r, ms);
+    }
   }
+
+  __device__ void end() {
+#pragma unroll
+    for (int k = 0; k < ROWS; k++) {
+      const auto &q = own[k];
+      int row = row_of(k);
+      if (row < 0) continue;
+      int64_t i = t.first_row + row;
+      if constexpr (!of::LEAN) v.x[i] = q.facts.x;
+      v.r[i] = q.r;
+      v.s[i] = q.s;
+      v.p[i] = c.p[row];
+    }
+  }
+};
+
+// A row of the halo: its next p.
+__device__ inline void move_far(message m, const message *from, uint32_t tag, double &p, double alpha, double beta) {
+  while (!m.is(tag)) m = look(from);
+  p = next_p(m.x(), m.y(), p, alpha, beta);
 }
 
-// Rows of the halo: the first HELD of a thread are asked for before alpha and beta are known.
-__device__ inline exchange_row ask(const ht_store_view &a, const patch &t, const double *from, int h) {
-  return read_row(from + 4 * (int64_t)__ldg(a.halo + t.halo_begin + h));
-}
-__device__ inline double next_p(const exchange_row &q, double alpha, double beta) { return fma(beta, q.p, fma(-alpha, q.ms, q.z)); }
-
-template <int ROWS, int LEVEL, bool BLOCKS>
-__device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors &v, int kept, int plain) {
-  constexpr int HELD = ROWS <= 4 ? 2 : 1;
+template <int THREADS, int ROWS, int LEVEL, bool BLOCKS>
+__device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors &v, int room, int plain) {
+  typedef shape<THREADS, ROWS, LEVEL, BLOCKS> of;
   extern __shared__ __align__(16) uint8_t memory[];
   __shared__ block_state shared;
-  int warp = threadIdx.x / 32;
-  patch t = patch_of(a);
-  double *mixed = (double *)memory; // with BLOCKS only
-  cache<LEVEL> c(memory + (BLOCKS ? a.patch_rows * sizeof *mixed : 0), (int)a.patch_rows + t.halo, min(kept, t.units));
-  thread_rows<ROWS> rows;
-  fill_cache(a, t, c);
-  if (threadIdx.x == 0) shared.scalars = *v.scalars;
-  begin_rows<ROWS, LEVEL, BLOCKS>(rows, a, v, t, c.p);
-  if (BLOCKS) publish_first<ROWS, LEVEL>(rows, a, v, t, c.p, mixed);
-  uint32_t target = gridDim.x;
-  __syncthreads();
-  limits limit = limits_of(shared.scalars);
-  if (threadIdx.x == 0) arrive_and_wait(v.barrier, target);
+  __shared__ slice_plan plan[HT_PATCH_SLICES_MOST];
+  __shared__ limits limit;
+  __shared__ int whole;
+  int warp = threadIdx.x / 32, waiting = min((int)gridDim.x + 31, (int)blockDim.x) / 32; // warps that wait for sums
+  engine<THREADS, ROWS, LEVEL, BLOCKS> e(a, v, memory, plan, room);
+  sums_mail mail(v.sums, v.epochs[0], e.five);
+  if (threadIdx.x == 0) {
+    shared.scalars = *v.scalars;
+    limit = limits_of(shared.scalars);
+  }
+  if (threadIdx.x < MOST_BLOCKS / 32 * MESSAGES) (&shared.part[0][0])[threadIdx.x] = {0, 0};
+  e.make_plan(room, plain, whole);
+  e.begin();
+  if (BLOCKS) e.precondition_rows();
+  int first_far = blockDim.x - 1 - threadIdx.x, far_row[of::FAR]; // the first warps, which wait for the sums, have the last
+#pragma unroll
+  for (int k = 0; k < of::FAR; k++)
+    far_row[k] = first_far + k * blockDim.x < e.t.halo ? __ldg(a.halo + e.t.halo_begin + first_far + k * blockDim.x) : -1;
   __syncthreads();
 
-  for (int parity = 0;; parity ^= 1) {
-    const double *from = v.exchange[parity];
-    double *to = v.exchange[parity ^ 1]; // its last readers have passed the barrier
-    exchange_row far[HELD];              // the sums of the iteration before arrive meanwhile
+  for (bool first = true;; first = false) { // the host gave the first step
+    const message *from = e.mail.at();
+    uint32_t tag = e.mail.tag();
+    message far[of::FAR];
 #pragma unroll
-    for (int k = 0; k < HELD; k++)
-      if (threadIdx.x + k * blockDim.x < t.halo) far[k] = ask(a, t, from, threadIdx.x + k * blockDim.x);
-    if (target > gridDim.x) { // not before the first iteration, whose step the host gave
-      if (warp == 0) take_step(v, shared, limit, v.sums + (parity ^ 1) * SUMS_PADDED * MOST_BLOCKS);
+    for (int k = 0; k < of::FAR; k++)
+      if (far_row[k] >= 0) far[k] = look(from + far_row[k]);
+    if (!first && warp < waiting) take_step(v, shared, limit, mail, waiting);
+#pragma unroll
+    for (int k = 0; k < of::FAR; k++)
+      while (far_row[k] >= 0 && !far[k].is(tag)) far[k] = look(from + far_row[k]);
+    if (!first) {
       __syncthreads();
+      mail.epoch++;
       if (shared.scalars.event != CONTINUE) break;
       if (blockIdx.x == 0 && threadIdx.x == blockDim.x - 1) record_plain(v, shared);
     }
-    double alpha = shared.scalars.alpha, beta = shared.scalars.beta, sums[SUMS_PADDED] = {};
-    move_rows<ROWS, LEVEL, BLOCKS>(rows, a, v, t, alpha, beta, c.p, to, mixed, sums);
-    double *halo_p = c.p + a.patch_rows;
+    double alpha = shared.scalars.alpha, beta = shared.scalars.beta, *halo_p = e.c.p + a.patch_rows;
+    for (int k = 0; k < HT_SUMS; k++) e.sums[k] = 0;
+    e.move_rows(alpha, beta);
 #pragma unroll
-    for (int k = 0; k < HELD; k++)
-      if (threadIdx.x + k * blockDim.x < t.halo) halo_p[threadIdx.x + k * blockDim.x] = next_p(far[k], alpha, beta);
-    for (int h = threadIdx.x + HELD * blockDim.x; h < t.halo; h += blockDim.x) halo_p[h] = next_p(ask(a, t, from, h), alpha, beta);
+    for (int k = 0; k < of::FAR; k++)
+      if (far_row[k] >= 0) move_far(far[k], from + far_row[k], tag, halo_p[first_far + k * blockDim.x], alpha, beta);
+    for (int h = first_far + of::FAR * blockDim.x; h < e.t.halo; h += blockDim.x) {
+      const message *at = from + __ldg(a.halo + e.t.halo_begin + h);
+      move_far(look(at), at, tag, halo_p[h], alpha, beta);
+    }
+    e.mail.epoch++;
     __syncthreads();
-    multiply_rows<ROWS, LEVEL, BLOCKS>(rows, a, v, t, c, plain, to, sums);
-    if (BLOCKS) precondition_rows<ROWS, LEVEL>(rows, a, v, t, to, mixed, sums);
-    target += gridDim.x;
-    reduce_and_wait(shared, sums, v.sums + parity * SUMS_PADDED * MOST_BLOCKS, v.barrier, target);
+    e.step_rows(alpha);
+    e.multiply_rows();
+    if (BLOCKS) e.precondition_rows();
+    send_sums(shared, e.sums, mail);
   }
-  end_rows(rows, v, t, c.p);
+  e.end();
   if (blockIdx.x == 0) {
-    if (threadIdx.x == 0) *v.scalars = shared.scalars;
+    if (threadIdx.x == 0) {
+      *v.scalars = shared.scalars;
+      v.epochs[0] = mail.epoch;
+      v.epochs[1] = e.mail.epoch + 1;
+    }
     tell(v, shared.scalars);
   }
 }
 
 } // namespace ht
 
-// name: of the preconditioner, if any, rows a thread and bits.
-#define HT_PERSISTENT(name, rows, level, blocks)                                                                                           \
-  extern "C" __global__ void __launch_bounds__(rows == 1 ? 640 : 512, 1) ht_cg_persistent_##name(                                          \
-      const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int kept, int plain) {                        \
-    ht::run_persistent<rows, level, blocks>(a, v, kept, plain);                                                                            \
+// name: of the preconditioner, if any, threads at most, rows a thread and bits.
+#define HT_PERSISTENT(threads, rows, level, blocks, name)                                                                                  \
+  extern "C" __global__ void __launch_bounds__(threads, 1) ht_cg_persistent_##name(                                                        \
+      const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int room, int plain) {                        \
+    ht::run_persistent<threads, rows, level, blocks>(a, v, room, plain);                                                                   \
   }
+#define HT_PERSISTENT_ALL(level, blocks, name, bits)                                                                                       \
+  HT_PERSISTENT(512, 1, level, blocks, name##1_##bits)                                                                                     \
+  HT_PERSISTENT(640, 1, level, blocks, name##many_1_##bits)                                                                                \
+  HT_PERSISTENT(512, 2, level, blocks, name##2_##bits)                                                                                     \
+  HT_PERSISTENT(512, 4, level, blocks, name##4_##bits)                                                                                     \
+  HT_PERSISTENT(512, 8, level, blocks, name##8_##bits)

@@ -8,15 +8,17 @@ namespace ht {
 
 enum event { CONTINUE, REACHED, LIMIT, DECIDE, CURVATURE, NONFINITE, DROPPED, GREW, PAUSE }; // ht_cg_event
 enum decide_rule { DECIDE_HOST, DECIDE_RULE, DECIDE_BUDGET }; // ht_decide_rule; the host calls for what is learned
-enum sums { RZ, RR, PAP, RMS, SMS };
+enum sums { RZ, PAP, RMS, SMS, RR };                          // HT_SUMS of them
 
 // alpha, and beta from the rz that is predicted for the next residual; the two divisions do not wait for each other.
 struct step_lengths {
   double alpha, beta, predicted;
 };
 
+__device__ inline double predicted_rz(const double *sum, double alpha) { return fma(alpha, fma(alpha, sum[SMS], -2 * sum[RMS]), sum[RZ]); }
+
 __device__ inline step_lengths lengths_of(const double *sum) {
-  double alpha = sum[RZ] / sum[PAP], inverse = 1 / sum[RZ], predicted = fma(alpha, fma(alpha, sum[SMS], -2 * sum[RMS]), sum[RZ]);
+  double alpha = sum[RZ] / sum[PAP], inverse = 1 / sum[RZ], predicted = predicted_rz(sum, alpha);
   return {alpha, predicted > 0 ? predicted * inverse : 0, predicted};
 }
 

@@ -220,7 +220,7 @@ __device__ inline double2 measure(const ht_store_view &a, const ht_slice_info &s
 // Conclusions of the iteration, by one thread; `total` as in the enum above.
 __device__ inline void conclude(const ht_cuda_cg_vectors &v, const double *total) {
   ht_cuda_cg_scalars s = *v.scalars;
-  const double sum[HT_SUMS] = {total[S_RZ], total[S_RR], total[S_PAP], total[S_RMS], total[S_SMS]};
+  const double sum[HT_SUMS] = {total[S_RZ], total[S_PAP], total[S_RMS], total[S_SMS], total[S_RR]};
   int64_t looked = s.iteration >= s.decide_at;
   /* The update of this iteration made up for what was owed, or put its own step off: then it is owed from now on. */
   s.owed = !s.owed && s.later;

@@ -11,7 +11,6 @@ enum {
   THREADS = 256,
   WARPS = THREADS / 32,
   SUMS = 16,
-  PERSISTENT_SUMS = 2 * 8 * 160,
   STATIC_SHARED = 4096,
   NARROW_WARPS = 20,
   WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
@@ -124,30 +123,36 @@ static ht_status make_streaming(ht_engine *e) {
   return capture(e, HT_LEVEL_64, LONGEST_RUN, 0, &e->graph[HT_LEVEL_64][LONGEST_RUN]);
 }
 
-/* With a diagonal M or inverse blocks, by level and by log2 of the rows a thread. */
+/* With a diagonal M or inverse blocks, by level and by log2 of the rows a thread; the last for one row a thread and many threads. */
+enum { MANY_THREADS = 4 };
 #define ROWS(name, bits)                                                                                                                   \
-  { HT_KERNEL_##name##_1_##bits, HT_KERNEL_##name##_2_##bits, HT_KERNEL_##name##_4_##bits, HT_KERNEL_##name##_8_##bits }
+  {                                                                                                                                        \
+    HT_KERNEL_##name##_1_##bits, HT_KERNEL_##name##_2_##bits, HT_KERNEL_##name##_4_##bits, HT_KERNEL_##name##_8_##bits,                    \
+        HT_KERNEL_##name##_many_1_##bits                                                                                                   \
+  }
 #define LEVELS(name)                                                                                                                       \
   { ROWS(name, 16), ROWS(name, 32), ROWS(name, 64) }
-static const ht_kernel persistent_kernels[2][HT_LEVELS][4] = {LEVELS(cg_persistent), LEVELS(cg_persistent_blocks)};
+static const ht_kernel persistent_kernels[2][HT_LEVELS][MANY_THREADS + 1] = {LEVELS(cg_persistent), LEVELS(cg_persistent_blocks)};
 #undef LEVELS
 #undef ROWS
 
 static ht_kernel persistent_kernel(const ht_engine *e, int level) {
   int rows_log2 = 0;
   while (1 << rows_log2 < e->rows) rows_log2++;
-  return persistent_kernels[e->v.inverse_blocks != NULL][level][rows_log2];
+  return persistent_kernels[e->v.inverse_blocks != NULL][level][e->block > 32 * WIDE_WARPS ? MANY_THREADS : rows_log2];
 }
 
 static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cuda->shared_block_bytes - STATIC_SHARED); }
 
 static ht_status make_persistent(ht_engine *e) {
+  static const uint32_t first[2] = {2, 2}; /* whose tags nothing has yet */
   const ht_store *store = e->store;
-  const ht_cuda_part parts[] = {{PERSISTENT_SUMS * 8, &e->v.sums},
-                                {64, &e->v.barrier},
-                                {store->view.padded * 32, &e->v.exchange[0]},
-                                {store->view.padded * 32, &e->v.exchange[1]}};
-  HT_TRY(e->ctx, ht_cuda_allocate_parts(e->cuda, 4, parts));
+  int64_t rows = store->view.padded * 2 * 16;
+  const ht_cuda_part parts[] = {{HT_MAIL_BYTES, &e->v.sums}, {rows, &e->v.exchange}, {sizeof first, &e->v.epochs}};
+  HT_TRY(e->ctx, ht_cuda_allocate_parts(e->cuda, 3, parts));
+  HT_TRY(e->ctx, ht_cuda_fill(e->cuda, HT_MAIL_BYTES, 0, e->v.sums));
+  HT_TRY(e->ctx, ht_cuda_fill(e->cuda, rows, 0, e->v.exchange));
+  HT_TRY(e->ctx, ht_cuda_send(e->cuda, sizeof first, first, e->v.epochs));
   int64_t slices = store->patch_slices_most, most = slices > NARROW_WARPS ? WIDE_WARPS : NARROW_WARPS,
           warps = slices < most ? slices : most;
   e->block = (unsigned)(32 * warps);
@@ -407,11 +412,10 @@ static ht_status run_persistent(ht_engine *e) {
   const ht_store *store = e->store;
   ht_store_view *a = &e->store->view;
   int64_t columns = a->patch_rows + store->halo_most, unit = (value_bytes[e->highest] + 4) * HT_WARP + 8;
-  if (e->v.inverse_blocks) columns += a->patch_rows; /* a vector more */
+  if (e->v.inverse_blocks) columns += 2 * a->patch_rows; /* two vectors more */
   int64_t rest = e->cuda->shared_block_bytes - STATIC_SHARED - (columns + 4) * 8;
   int kept = smaller(rest / unit, INT32_MAX), plain = !e->store->exact_groups || e->highest == HT_LEVEL_16;
   ht_launch launch = {.grid = (unsigned)a->patches, .block = e->block, .shared_bytes = persistent_shared(e), .cooperative = 1};
-  HT_TRY(e->ctx, ht_cuda_fill(e->cuda, 64, 0, e->v.barrier));
   return ht_cuda_launch(e->cuda, persistent_kernel(e, e->highest), launch, HT_ARGS(a, &e->v, &kept, &plain));
 }
 

@@ -29,7 +29,26 @@ __device__ inline double precondition_row(const ht_cuda_cg_vectors &v, int64_t i
   return z;
 }
 
-// The same for rows 2 lane and 2 lane + 1 of a column block.
+// The same of two vectors, whose places are `tile` and `other`.
+__device__ inline double2 precondition_both(const ht_cuda_cg_vectors &v, int64_t i, const double *tile, const double *other) {
+  int block = v.block, at = (int)(i % TILE), first = at - at % block;
+  const float *inverse = v.inverse_blocks + i / TILE * TILE * block + at;
+  double2 z = {0, 0};
+  for (int j = 0; j < block; j += ENTRIES) {
+    float m[ENTRIES];
+#pragma unroll
+    for (int k = 0; k < ENTRIES; k++) m[k] = j + k < block ? __ldg(inverse + (j + k) * TILE) : 0;
+#pragma unroll
+    for (int k = 0; k < ENTRIES; k++) {
+      int from = min(first + j + k, TILE - 1);
+      z.x = fma((double)m[k], tile[from], z.x);
+      z.y = fma((double)m[k], other[from], z.y);
+    }
+  }
+  return z;
+}
+
+// M^-1 r for rows 2 lane and 2 lane + 1 of a column block.
 __device__ inline double2 precondition_pair(const ht_cuda_cg_vectors &v, int64_t column_block, int lane, const double *tile) {
   int block = v.block, first_x = 2 * lane - 2 * lane % block, first_y = 2 * lane + 1 - (2 * lane + 1) % block;
   const float2 *inverse = (const float2 *)(v.inverse_blocks + column_block * TILE * block) + lane;

@@ -13,9 +13,9 @@ static int64_t longest_row(const ht_context *ctx, const ht_csr_view *a) {
 
 /* A patch a multiprocessor, as far as its rows are few enough for the persistent engine; else the streaming one. */
 void ht_cuda_store_plan(ht_context *ctx, const ht_csr_view *a, int64_t block, ht_store_engine asked, ht_store_plan *plan) {
-  static const int64_t ROWS_MOST = 4096, ROW_MOST = 4096, PATCHES_MOST = 160; /* that the engine's sums have room for */
+  static const int64_t ROWS_MOST = 4096, ROW_MOST = 4096;
   const ht_cuda *cuda = ht_cuda_of(ctx);
-  int64_t patches = cuda->sms < PATCHES_MOST ? cuda->sms : PATCHES_MOST;
+  int64_t patches = cuda->sms < HT_PATCHES_MOST ? cuda->sms : HT_PATCHES_MOST;
   int64_t column_blocks = ht_cuda_padded(a->n, block) / HT_COLUMN_BLOCK, rows = (column_blocks + patches - 1) / patches * HT_COLUMN_BLOCK;
   int fits = rows <= ROWS_MOST && longest_row(ctx, a) <= ROW_MOST && a->nnz < INT32_MAX;
   int persistent = fits && (asked == HT_STORE_ENGINE_PERSISTENT || asked == HT_STORE_ENGINE_AUTO);

@@ -4,8 +4,6 @@
 #include "backend/cuda/cuda.h"
 #include "backend/cuda/view.h"
 
-enum { HT_PATCH_SLICES_MOST = 128 }; /* 16 warps of the persistent engine take 8 each */
-
 struct ht_store {
   ht_context *ctx;
   ht_cuda *cuda;

@@ -5,7 +5,7 @@
 #include "base/sum.h"
 
 enum {
-  THREADS_MOST = 640, /* of a block of the persistent engine with one row a thread */
+  THREADS_MOST = 512, /* of a block of the persistent engine with several lanes a row */
   WINDOW = 1024,      /* rows that are sorted together where there are no patches */
   LANE_GROUPS = 32,
   SORTED_LENGTHS = 4096,

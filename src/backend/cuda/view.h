@@ -29,7 +29,9 @@ enum {
   HT_EXPONENT_BIAS = 8,   /* of ht_group_info.exponent: |a^| may exceed 1 where A is not positive definite */
   HT_EXPONENT_MOST = 200, /* smaller values are FLOAT or RAW */
   HT_LANES_LOG2_MOST = 5,
-  HT_SUMS = 5 /* rz, rr, pap, rms, sms of an iteration */
+  HT_PATCHES_MOST = 160,
+  HT_PATCH_SLICES_MOST = 128, /* 16 warps of the persistent engine take 8 each */
+  HT_SUMS = 5                 /* rz, pap, rms, sms, rr of an iteration */
 };
 
 enum { HT_GROUP_FIXED, HT_GROUP_FLOAT, HT_GROUP_RAW };

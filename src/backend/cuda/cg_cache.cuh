@@ -1,0 +1,242 @@
+// Where the persistent engine has its part of the matrix: of each slice the first units in registers, the last ones decoded in shared
+// memory, and those between in global memory. Patches have no slices by offsets, so that a group's indices lie where its values do.
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "backend/cuda/product.cuh"
+
+namespace ht {
+
+enum { AHEAD = 2 }; // groups that are on their way while others are multiplied
+
+// A slice's units: `held`, then `streamed`, then `kept`.
+struct __align__(16) slice_plan {
+  int begin;                   // from the patch's first unit on
+  uint16_t streamed, kept, at; // at: of the kept ones in shared memory
+  uint16_t row;                // the first, from the patch's first on
+  uint8_t held, lanes_log2, encoding;
+  __device__ int row_of(int lane) const { return lane & (1 << lanes_log2) - 1 ? -1 : row + (lane >> lanes_log2); }
+};
+
+// How the block's shared memory is used.
+template <int LEVEL> struct cache {
+  static constexpr int value_bytes = LEVEL == LEVEL_64 ? 16 : LEVEL == LEVEL_32 ? 8 : 4; // two a lane
+  double *p;                                                                             // own rows, then the halo
+  uint8_t *values; // decoded doubles, 32-bit sums of head and mid, or heads
+  uint32_t *indices;
+  double *scales; // a unit each
+
+  __device__ cache(uint8_t *memory, int columns, int units) {
+    p = (double *)memory;
+    scales = p + ((columns + 1) & ~1);
+    values = (uint8_t *)(scales + ((units + 1) & ~1));
+    indices = (uint32_t *)(values + (int64_t)units * value_bytes * HT_WARP);
+  }
+};
+
+struct shared_vector {
+  typedef double number;
+  static constexpr bool short_sums = false;
+  const double *at;
+  __device__ double operator()(int, uint32_t index) const { return at[index]; }
+};
+
+template <int HELD> struct held_units {
+  double2 value[HELD > 0 ? HELD : 1];
+  uint32_t index[HELD > 0 ? HELD : 1];
+};
+
+// Shares `room` units of shared memory out to the slices in proportion to what they need, such that all that is streamed is streamed in
+// whole rounds of AHEAD groups; one thread. Whether that was so.
+__device__ inline bool share_out(slice_plan *plan, int slices, int room) {
+  constexpr int ROUND = 2 * AHEAD;
+  int total = 0, seen = 0, used = 0;
+  bool whole = true;
+  for (int k = 0; k < slices; k++) total += plan[k].kept;
+  for (int k = 0; k < slices; k++) {
+    int need = plan[k].kept, kept = need;
+    seen += need;
+    if (total > room) {
+      int fair = max((int)((long long)seen * room / total) - used, 0);
+      kept = need <= fair ? need : max(need - (need - fair + ROUND - 1) / ROUND * ROUND, need % ROUND);
+      if (used + kept > room) kept = 0;
+    }
+    plan[k].at = (uint16_t)used;
+    plan[k].kept = (uint16_t)kept;
+    plan[k].streamed += (uint16_t)(need - kept);
+    used += kept;
+    whole &= plan[k].streamed % ROUND == 0;
+  }
+  return whole;
+}
+
+// One unit into shared memory.
+template <int LEVEL>
+__device__ inline void keep(const cache<LEVEL> &c, const loaded &v, int j, int encoding, double scale, int to, int lane) {
+  int at = to * HT_WARP + lane;
+  if (LEVEL == LEVEL_64) {
+    pair d = decode(v, j, encoding, LEVEL_64);
+    ((double2 *)c.values)[at] = {d.first * scale, d.second * scale};
+  } else if (LEVEL == LEVEL_32) {
+    ((int2 *)c.values)[at] = {join_first(encoding, v.head[j], v.mid[j]), join_second(encoding, v.head[j], v.mid[j])};
+  } else {
+    ((uint32_t *)c.values)[at] = v.head[j];
+  }
+  c.indices[at] = v.index[j];
+  if (lane == 0) c.scales[to] = encoding == HT_GROUP_FLOAT ? 0 : scale; // 0: the values are FP32 bits
+}
+
+// The group that holds a unit, units counted from the patch's first.
+template <int LEVEL>
+__device__ inline int load_group(const ht_store_view &a, int64_t first, int unit, int end, int lane, loaded &v, double &scale) {
+  ht_group_info info = info_of(a, first + unit);
+  if (unit + 1 < end) {
+    load_index<2>(v, a, first + unit, lane);
+    load<2>(v, a, first + unit, lane, LEVEL);
+  } else {
+    load_index<1>(v, a, first + unit, lane);
+    load<1>(v, a, first + unit, lane, LEVEL);
+  }
+  scale = scale_of(info, LEVEL);
+  return encoding_of(info);
+}
+
+template <int LEVEL>
+__device__ inline void fill_kept(const ht_store_view &a, int64_t first, const slice_plan &s, const cache<LEVEL> &c, int lane) {
+  int begin = s.begin + s.held + s.streamed, end = begin + s.kept;
+  for (int unit = begin; unit < end; unit += 2) { // whole groups stand before it
+    loaded v;
+    double scale;
+    int encoding = load_group<LEVEL>(a, first, unit, end, lane, v, scale);
+    keep(c, v, 0, encoding, scale, s.at + unit - begin, lane);
+    if (unit + 1 < end) keep(c, v, 1, encoding, scale, s.at + unit + 1 - begin, lane);
+  }
+}
+
+// What is not there counts as zeros.
+template <int HELD>
+__device__ inline void fill_held(const ht_store_view &a, int64_t first, const slice_plan &s, int lane, held_units<HELD> &h) {
+  int units = s.held + s.streamed + s.kept;
+#pragma unroll
+  for (int j = 0; j < HELD; j++) h.value[j] = {0, 0}, h.index[j] = 0;
+#pragma unroll
+  for (int j = 0; j < HELD; j += 2) {
+    if (j >= s.held) continue;
+    loaded v;
+    double scale;
+    int encoding = load_group<LEVEL_64>(a, first, s.begin + j, s.begin + units, lane, v, scale);
+#pragma unroll
+    for (int k = 0; k < 2; k++)
+      if (j + k < s.held) {
+        pair d = decode(v, k, encoding, LEVEL_64);
+        h.value[j + k] = {d.first * scale, d.second * scale};
+        h.index[j + k] = v.index[k];
+      }
+  }
+}
+
+template <int HELD> __device__ inline double multiply_held(const held_units<HELD> &h, int count, const double *p) {
+  double sum = 0;
+#pragma unroll
+  for (int j = 0; j < HELD; j += 2) {
+    if (j > 0 && j >= count) break;
+#pragma unroll
+    for (int k = j; k < j + 2; k++) {
+      uint32_t index = h.index[k];
+      asm volatile("" : "+r"(index)); // or it is unpacked before the loop, into more registers than there are
+      sum = fma(h.value[k].y, p[index >> 16], fma(h.value[k].x, p[index & 0xffffu], sum));
+    }
+  }
+  return sum;
+}
+
+template <int LEVEL> __device__ inline double multiply_kept(const cache<LEVEL> &c, int begin, int end, int lane, double sum) {
+#pragma unroll 4
+  for (int j = begin; j < end; j++) {
+    uint32_t index = c.indices[j * HT_WARP + lane];
+    double p0 = c.p[index & 0xffffu], p1 = c.p[index >> 16];
+    if (LEVEL == LEVEL_64) {
+      double2 v = ((const double2 *)c.values)[j * HT_WARP + lane];
+      sum = fma(v.y, p1, fma(v.x, p0, sum));
+    } else if (LEVEL == LEVEL_32) {
+      int2 v = ((const int2 *)c.values)[j * HT_WARP + lane];
+      double scale = c.scales[j], f0 = scale ? (double)v.x : (double)__int_as_float(v.x),
+             f1 = scale ? (double)v.y : (double)__int_as_float(v.y);
+      sum = fma(scale ? scale : 1, fma(f1, p1, f0 * p0), sum);
+    } else {
+      uint32_t v = ((const uint32_t *)c.values)[j * HT_WARP + lane];
+      sum = fma(c.scales[j], fma((double)signed_second(v), p1, (double)signed_first(v) * p0), sum);
+    }
+  }
+  return sum;
+}
+
+// Units of a slice, from memory, where they do not come in rounds: in few registers.
+template <int LEVEL>
+__device__ inline double multiply_streamed(const ht_store_view &a, int64_t begin, int units, int lane, const double *p, double sum) {
+  int64_t end = begin + units;
+#pragma unroll 1
+  for (int64_t unit = begin; unit < end; unit += 2) {
+    ht_group_info info = info_of(a, unit);
+    int level = level_of(info, LEVEL);
+    if (unit + 1 < end)
+      sum = add_group<BY_GROUP, true, 2>(a, unit, lane, indices{0}, info, level, shared_vector{p}, sum, nullptr);
+    else
+      sum = add_group<BY_GROUP, true, 1>(a, unit, lane, indices{0}, info, level, shared_vector{p}, sum, nullptr);
+  }
+  return sum;
+}
+
+// The streamed groups of a warp's slices, one after the other, again and again: AHEAD of them are always on their way, also while the block
+// waits for others.
+template <int LEVEL> struct ahead {
+  loaded v[AHEAD];
+  ht_group_info info[AHEAD];
+  int slice, unit, end; // of the next; slice -1: there is none
+
+  __device__ void enter(const slice_plan *plan) {
+    unit = plan[slice].begin + plan[slice].held;
+    end = unit + plan[slice].streamed;
+  }
+  __device__ void next_slice(const slice_plan *plan, int slices) {
+    int warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    do {
+      slice += warps;
+      if (slice >= slices) slice = warp;
+      enter(plan);
+    } while (unit == end);
+  }
+  __device__ void fetch(int n, const ht_store_view &a, int64_t first, const slice_plan *plan, int slices) {
+    load_index<2>(v[n], a, first + unit, threadIdx.x & 31);
+    load<2>(v[n], a, first + unit, threadIdx.x & 31, LEVEL);
+    info[n] = info_of(a, first + unit);
+    unit += 2;
+    if (unit == end) next_slice(plan, slices);
+  }
+  __device__ void begin(const ht_store_view &a, int64_t first, const slice_plan *plan, int slices) {
+    int warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    bool any = false;
+    for (int k = warp; k < slices; k += warps) any |= plan[k].streamed > 0;
+    slice = -1;
+    if (!any) return;
+    slice = warp;
+    enter(plan);
+    if (unit == end) next_slice(plan, slices);
+#pragma unroll
+    for (int n = 0; n < AHEAD; n++) fetch(n, a, first, plan, slices);
+  }
+  __device__ double multiply(const slice_plan &s, const ht_store_view &a, int64_t first, const slice_plan *plan, int slices,
+                             const double *p, double sum) {
+    for (int k = 0; k < s.streamed; k += 2 * AHEAD) {
+#pragma unroll
+      for (int n = 0; n < AHEAD; n++) {
+        double x[4] = {p[v[n].index[0] & 0xffffu], p[v[n].index[0] >> 16], p[v[n].index[1] & 0xffffu], p[v[n].index[1] >> 16]};
+        double part = sum_of_products<false, 2>(v[n], x, HT_GROUP_FIXED, LEVEL);
+        sum = fma(fixed_scale(info[n], LEVEL), part, sum);
+        fetch(n, a, first, plan, slices);
+      }
+    }
+    return sum;
+  }
+};
+
+} // namespace ht
