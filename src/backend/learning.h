@@ -151,12 +151,13 @@ typedef struct ht_learner_settings {
   double rtol, gamma, gae_lambda;
 } ht_learner_settings;
 
-/* One solve on the way, between two transitions. Vectors: host memory, entries of the matrix's n unknowns. */
+/* One solve on the way, between two transitions. Vectors: host memory, entries of the matrix's n unknowns; the iterate is nobody's business
+ * here. */
 typedef struct ht_learner_lane {
   int64_t episode, iteration; /* episode: -1 before the first */
   double total, norm_0, norm_r, rr;
   int over;
-  double *x, *r, *p;
+  double *r, *p;
 } ht_learner_lane;
 
 /* A solve with the likeliest actions. */

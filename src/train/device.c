@@ -143,8 +143,8 @@ ht_status ht_device_fetch_lane(ht_trainer *t, int number, ht_lane **fetched) {
   ht_lane *lane = &t->rollout->judge;
   ht_course *c = &lane->course;
   const ht_environment *e = t->environment[number % t->matrices];
-  ht_learner_lane got = {.x = c->x, .r = c->r, .p = c->p};
-  ht_course_begin(e, 0, c); /* zeros behind the last unknown */
+  ht_learner_lane got = {.r = c->r, .p = c->p};
+  ht_course_begin(e, 0, c); /* zeros behind the last unknown, and for x, which no reward of a device's looks at */
   HT_TRY(t->ctx, t->backend->learner_get_lane(t->learner, number, &got));
   ht_course_right_side(e, got.episode < 0 ? 0 : (uint64_t)got.episode, c);
   lane->episode = got.episode;
@@ -170,7 +170,6 @@ ht_status ht_device_place_lane(ht_trainer *t, int number) {
                                   .norm_r = c->norm_r,
                                   .rr = c->rr,
                                   .over = c->over,
-                                  .x = c->x,
                                   .r = c->r,
                                   .p = c->p};
   HT_TRY(t->ctx, t->backend->learner_set_lane(t->learner, number, &placed));

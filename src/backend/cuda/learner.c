@@ -133,7 +133,7 @@ ht_status ht_cuda_learner_create(ht_context *ctx, const ht_learner_settings *set
   return HT_OK;
 }
 
-static void release_group(ht_cuda *cuda, const ht_learner_group *g) { ht_cuda_release(cuda, g->x); }
+static void release_group(ht_cuda *cuda, const ht_learner_group *g) { ht_cuda_release(cuda, g->r); }
 
 void ht_cuda_learner_release(ht_learner *l) {
   if (!l) return;
@@ -313,8 +313,8 @@ static ht_status move_vector(ht_learner *l, ht_learner_group *g, int solve, int 
 }
 
 static ht_status move_vectors(ht_learner *l, ht_learner_group *g, int solve, int way, const ht_learner_lane *lane) {
-  double *host[] = {lane->x, lane->r, lane->p}, *device[] = {g->x, g->r, g->p};
-  for (int k = 0; k < 3; k++) HT_TRY(l->ctx, move_vector(l, g, solve, way, device[k], host[k]));
+  double *host[] = {lane->r, lane->p}, *device[] = {g->r, g->p};
+  for (int k = 0; k < 2; k++) HT_TRY(l->ctx, move_vector(l, g, solve, way, device[k], host[k]));
   return HT_OK;
 }
 

@@ -4,8 +4,8 @@
 
 enum {
   THREADS = 256,
-  SMALL_TILES = 16,  /* of a matrix whose solves take a block each */
-  MOST_BLOCKS = 512, /* the same on every device, so that the bits are */
+  SMALL_TILES = 16,   /* of a matrix whose solves take a block each */
+  MOST_BLOCKS = 1024, /* the same on every device, so that the bits are */
   SUM_BLOCKS = (HT_LEARNER_WEIGHTS + 31) / 32
 };
 
@@ -35,10 +35,10 @@ static ht_status place_right_side(ht_learner *l, const ht_csr_view *rows, const 
 /* The group's vectors and scalars; no solve has begun. */
 static ht_status make_solves(ht_learner *l, ht_learner_group *g) {
   int64_t vector = g->tiles * HT_LEARNER_WIDTH * g->lanes * 8;
-  const ht_cuda_part parts[] = {{vector, &g->x},
-                                {vector, &g->r},
+  const ht_cuda_part parts[] = {{vector, &g->r},
                                 {vector, &g->p},
                                 {vector, &g->q},
+                                {g->judged ? vector : 0, &g->x},
                                 {g->tiles * g->lanes, &g->level},
                                 {g->lanes * (int64_t)sizeof *g->solve, &g->solve},
                                 {sizeof *g->control, &g->control},
@@ -50,7 +50,7 @@ static ht_status make_solves(ht_learner *l, ht_learner_group *g) {
 }
 
 static unsigned act_shared(const ht_learner_group *g) {
-  return (HT_LEARNER_WEIGHTS + 3 * HT_LEARNER_WIDTH * HT_LEARNER_PITCH + HT_LEARNER_HEADS * HT_LEARNER_ROWS) * 4 + 12 * (unsigned)g->lanes;
+  return (HT_LEARNER_WEIGHTS + 2 * HT_LEARNER_WIDTH * HT_LEARNER_PITCH + HT_LEARNER_HEADS * HT_LEARNER_ROWS) * 4 + 12 * (unsigned)g->lanes;
 }
 
 static ht_status choose_launches(ht_learner *l, const ht_learner_group *g, ht_learner_launches *launches) {
@@ -125,7 +125,7 @@ ht_status ht_learner_make_weights(ht_learner *l) {
                                 {number, &w->gradient},
                                 {l->units * number, &w->partial},
                                 {SUM_BLOCKS * 8, &w->norm2},
-                                {l->units * (int64_t)sizeof *w->losses, &w->losses},
+                                {l->units * HT_LEARNER_LOSSES * 8, &w->losses},
                                 {2 * w->settings.epochs * l->batch.transitions * 4, &w->order},
                                 {sizeof *w->scalars, &w->scalars},
                                 {HT_LEARNER_STORED * 4, &l->deployed}};

@@ -11,7 +11,8 @@ __device__ inline ht_learner_group own_group(const ht_learner_group &g, double *
                                              ht_learner_control *control) {
   ht_learner_group own = g;
   int64_t padded = g.tiles * TILE;
-  own.x = vectors, own.r = vectors + padded, own.p = vectors + 2 * padded, own.q = vectors + 3 * padded;
+  own.r = vectors, own.p = vectors + padded, own.q = vectors + 2 * padded;
+  own.x = g.x ? vectors + 3 * padded : nullptr;
   own.level = level, own.solve = solve, own.control = control;
   own.first = g.first + (int)blockIdx.x * g.stride;
   own.lanes = 1;
@@ -20,7 +21,7 @@ __device__ inline ht_learner_group own_group(const ht_learner_group &g, double *
 
 __device__ inline void copy_vectors(const ht_learner_group &g, const ht_learner_group &own, bool in) {
   double *const there[] = {g.x, g.r, g.p}, *const here[] = {own.x, own.r, own.p};
-  for (int k = 0; k < 3; k++)
+  for (int k = g.x ? 0 : 1; k < 3; k++)
     for (int64_t i = threadIdx.x; i < g.tiles * TILE; i += NETWORK_THREADS) {
       double *global = there[k] + i * g.lanes + blockIdx.x;
       if (in)
@@ -30,18 +31,11 @@ __device__ inline void copy_vectors(const ht_learner_group &g, const ht_learner_
     }
 }
 
-__device__ inline void choose_levels(const ht_learner_group &own, const ht_learner_batch &b, int mode, acting &my, double (*square)[ROWS],
-                                     int64_t (*written)[2]) {
+__device__ inline void choose_levels(const ht_learner_group &own, const ht_learner_batch &b, int mode, const acting &my,
+                                     double (*square)[ROWS], int64_t (*picked)[2]) {
   if (threadIdx.x < 3) my.count[threadIdx.x] = 0;
   __syncthreads();
-  for (int64_t first = 0; first < own.tiles; first += ROWS) {
-    load_tiles(own, first, my.x, square);
-    forward(my.weights, my.x, my.h1, my.h2, my.y);
-    if (threadIdx.x < ROWS) decide(own, b, first, mode, my, written);
-    __syncthreads();
-    if (mode == HT_LEARNER_SAMPLE) write_states(b, my.x, written);
-    __syncthreads();
-  }
+  for (int64_t first = 0; first < own.tiles; first += ROWS) act(own, b, first, mode, my, fetch_tiles(own, first), square, picked);
   if (threadIdx.x < 3) own.solve->count[threadIdx.x] = my.count[threadIdx.x];
 }
 
@@ -50,7 +44,7 @@ __device__ inline void iterate(const ht_learner_group &own, const ht_learner_bat
   place my(own);
   double pq = 0, rr = 0, bb = 0;
   for (int64_t i = threadIdx.x; i < own.n; i += NETWORK_THREADS) {
-    own.q[i] = row_times(own, i, 0);
+    own.q[i] = row_times(own, own.row_start[i], own.row_start[i + 1], 0);
     pq = fma(own.p[i], own.q[i], pq);
   }
   pq = sum_of_rows(own, my, pq, shared);
@@ -89,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(NETWORK_THREADS)
     ht_learner_small(const __grid_constant__ ht_learner_group g, const __grid_constant__ ht_learner_batch b, const float *weights) {
   extern __shared__ float4 memory[];
   __shared__ double square[4][ROWS], shared[NETWORK_THREADS];
-  __shared__ int64_t written[ROWS][2];
+  __shared__ int64_t picked[ROWS][2];
   __shared__ ht_learner_solve solve;
   __shared__ ht_learner_control control;
   acting my = divide_shared((float *)memory);
@@ -102,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(NETWORK_THREADS)
   for (int64_t tile = threadIdx.x; tile < g.tiles; tile += NETWORK_THREADS) own.level[tile] = g.level[tile * g.lanes + blockIdx.x];
   __syncthreads();
   while (!idle(own)) {
-    if (mode == HT_LEARNER_SAMPLE || decision_due(own)) choose_levels(own, b, mode, my, square, written);
+    if (mode == HT_LEARNER_SAMPLE || decision_due(own)) choose_levels(own, b, mode, my, square, picked);
     __syncthreads();
     iterate(own, b, shared);
     __syncthreads();

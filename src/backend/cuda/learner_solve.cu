@@ -10,6 +10,13 @@ namespace {
 
 enum { THREADS = 256 };
 
+struct extent { // of a row
+  int64_t begin, end;
+  __device__ extent(const ht_learner_group &g, int64_t row) : begin(0), end(0) {
+    if (row < g.n) begin = g.row_start[row], end = g.row_start[row + 1];
+  }
+};
+
 } // namespace
 
 // A judged solve decides every `interval` iterations.
@@ -17,33 +24,34 @@ extern "C" __global__ void __launch_bounds__(NETWORK_THREADS)
     ht_learner_act(const __grid_constant__ ht_learner_group g, const __grid_constant__ ht_learner_batch b, const float *weights, int mode) {
   extern __shared__ float4 memory[];
   __shared__ double square[4][ROWS];
-  __shared__ int64_t written[ROWS][2];
+  __shared__ int64_t picked[ROWS][2];
   acting my = divide_shared((float *)memory);
   if (mode != HT_LEARNER_PEEK && idle(g)) return;
   if (mode == HT_LEARNER_LIKELIEST && !decision_due(g)) return;
   load_weights(weights, HT_LEARNER_WEIGHTS, my.weights);
   for (int i = threadIdx.x; i < 3 * g.lanes; i += NETWORK_THREADS) my.count[i] = 0;
-  for (int64_t first = (int64_t)blockIdx.x * ROWS; first < g.tiles * g.lanes; first += (int64_t)gridDim.x * ROWS) {
-    load_tiles(g, first, my.x, square);
-    forward(my.weights, my.x, my.h1, my.h2, my.y);
-    if (threadIdx.x < ROWS) decide(g, b, first, mode, my, written);
-    __syncthreads();
-    if (mode == HT_LEARNER_SAMPLE) write_states(b, my.x, written);
-    __syncthreads();
+  int64_t rows = g.tiles * g.lanes, stride = (int64_t)gridDim.x * ROWS, first = (int64_t)blockIdx.x * ROWS;
+  for (entries next = fetch_tiles(g, first); first < rows; first += stride) {
+    entries now = next;
+    next = fetch_tiles(g, first + stride); // underway while the network is
+    act(g, b, first, mode, my, now, square, picked);
   }
   for (int i = threadIdx.x; i < 3 * g.lanes; i += NETWORK_THREADS)
     if (my.count[i]) atomicAdd(&g.solve[i / 3].count[i % 3], my.count[i]);
 }
 
 // q = A p, and the step length from p'q.
-extern "C" __global__ void __launch_bounds__(THREADS) ht_learner_multiply(const __grid_constant__ ht_learner_group g) {
+extern "C" __global__ void __launch_bounds__(THREADS, 4) ht_learner_multiply(const __grid_constant__ ht_learner_group g) {
   __shared__ double shared[THREADS];
   if (idle(g)) return;
   place my(g);
+  int64_t row = (int64_t)blockIdx.x * my.rows + my.row, stride = (int64_t)gridDim.x * my.rows;
   double pq = 0, sum;
-  for (int64_t row = (int64_t)blockIdx.x * my.rows + my.row; row < g.n; row += (int64_t)gridDim.x * my.rows) {
+  for (extent next(g, row); row < g.n; row += stride) {
+    extent now = next;
+    next = extent(g, row + stride);
     int64_t at = row * g.lanes + my.lane;
-    double q = row_times(g, row, my.lane);
+    double q = row_times(g, now.begin, now.end, my.lane);
     g.q[at] = q;
     pq = fma(g.p[at], q, pq);
   }

@@ -60,75 +60,113 @@ __device__ inline bool sum_of_blocks(const ht_learner_group &g, const place &my,
 // ---- act ----
 
 struct acting { // shared memory of `act`
-  float *weights, *x, *h1, *h2, *y;
+  float *weights, *x, *h1, *y;
   int *count;
 };
 
-// This thread's 16 entries of a tile of a direction.
-__device__ inline void load_tiles(const ht_learner_group &g, int64_t first, float *x, double (*square)[ROWS]) {
-  enum { EACH = TILE * ROWS / NETWORK_THREADS };
+// Where row `at` of all tiles and solves belongs. 64-bit divisions are slow.
+struct tile_of {
+  int64_t tile;
+  int lane;
+  bool there;
+  __device__ tile_of(const ht_learner_group &g, int64_t at) {
+    uint32_t narrow = (uint32_t)at, lanes = (uint32_t)g.lanes;
+    tile = narrow == at ? narrow / lanes : at / lanes;
+    lane = (int)(at - tile * lanes);
+    there = tile < g.tiles;
+  }
+};
+
+enum { EACH = TILE * ROWS / NETWORK_THREADS }; // entries of a tile that a thread takes in
+
+struct entries {
+  double v[EACH];
+};
+
+__device__ inline entries fetch_tiles(const ht_learner_group &g, int64_t first) {
+  int begin = threadIdx.x / ROWS * EACH;
+  tile_of my(g, first + threadIdx.x % ROWS);
+  const double *from = g.p + (my.tile * TILE + begin) * g.lanes + my.lane;
+  entries e;
+#pragma unroll
+  for (int i = 0; i < EACH; i++) e.v[i] = my.there ? from[(int64_t)i * g.lanes] : 0;
+  return e;
+}
+
+// Divided by their tiles' norms.
+__device__ inline void place_tiles(const entries &e, float *x, double (*square)[ROWS]) {
   int row = threadIdx.x % ROWS, begin = threadIdx.x / ROWS * EACH;
-  int64_t at = first + row, lane = at % g.lanes, tile = at / g.lanes;
-  bool there = tile < g.tiles;
-  double v[EACH], norm2 = 0;
+  double norm2 = 0;
 #pragma unroll
-  for (int i = 0; i < EACH; i++) v[i] = there ? g.p[(tile * TILE + begin + i) * g.lanes + lane] : 0;
-#pragma unroll
-  for (int i = 0; i < EACH; i++) norm2 = fma(v[i], v[i], norm2);
+  for (int i = 0; i < EACH; i++) norm2 = fma(e.v[i], e.v[i], norm2);
   square[threadIdx.x / ROWS][row] = norm2;
   __syncthreads();
   double norm = fmax(sqrt(square[0][row] + square[1][row] + square[2][row] + square[3][row]), LEAST_NORM);
 #pragma unroll
-  for (int i = 0; i < EACH; i++) x[(begin + i) * PITCH + row] = (float)(v[i] / norm);
+  for (int i = 0; i < EACH; i++) x[(begin + i) * PITCH + row] = (float)(e.v[i] / norm);
   __syncthreads();
 }
 
-// Writes down the tile in `row` where it is among those that are learned from; there are two places for two neighbours that meet in it.
-__device__ inline void write_down(const ht_learner_group &g, const ht_learner_batch &b, int64_t tile, int lane, int mode, int action,
-                                  const float *y, int64_t (&place)[2]) {
-  const ht_learner_solve &s = g.solve[lane];
-  int64_t number = g.first + (int64_t)lane * g.stride, most = b.most_rows;
-  int64_t t = mode == HT_LEARNER_PEEK ? b.transitions + number : number * b.steps + g.control->step;
-  int64_t from = g.tiles <= most ? tile : tile * most / g.tiles, to = g.tiles <= most ? tile : (tile + 1) * most / g.tiles;
-  int found = 0;
-  for (int64_t index = from > 0 && g.tiles > most ? from - 1 : from; index <= to && index < most && found < 2; index++) {
-    if (ht_learning_pick(g.seed, s.episode, s.iteration, index, most, g.tiles) != tile) continue;
-    int64_t row = t * most + index;
-    b.value_row[row] = y[ACTIONS * ROWS];
+// Rows of the batch that this thread's tile is to be written to: two where neighbours meet in it; -1: none.
+__device__ inline void find_picks(const ht_learner_group &g, const ht_learner_batch &b, int64_t first, int mode, int64_t (&picked)[2]) {
+  tile_of my(g, first + threadIdx.x);
+  picked[0] = picked[1] = -1;
+  if (mode == HT_LEARNER_LIKELIEST || !my.there) return;
+  const ht_learner_solve &s = g.solve[my.lane];
+  int64_t number = g.first + (int64_t)my.lane * g.stride;
+  int64_t row = (mode == HT_LEARNER_PEEK ? b.transitions + number : number * b.steps + g.control->step) * b.most_rows;
+  uint32_t most = (uint32_t)b.most_rows, tiles = (uint32_t)g.tiles, scaled = (uint32_t)my.tile * most; // 32 bits: columns have no more
+  if (tiles <= most) {
+    picked[0] = row + my.tile;
+    return;
+  }
+  uint32_t from = scaled / tiles, to = min((scaled + most) / tiles, most - 1);
+  if (from > 0 && scaled % tiles == 0) from--; // whose end may be rounded to this tile's beginning
+  for (int found = 0; from <= to && found < 2; from++)
+    if (ht_learning_pick(g.seed, s.episode, s.iteration, from, most, tiles) == my.tile) picked[found++] = row + from;
+}
+
+__device__ inline void write_down(const ht_learner_batch &b, int mode, int action, const float *y, const int64_t (&picked)[2]) {
+  for (int k = 0; k < 2; k++) {
+    if (picked[k] < 0) continue;
+    b.value_row[picked[k]] = y[ACTIONS * ROWS];
     if (mode == HT_LEARNER_PEEK) continue;
-    b.action[row] = (uint8_t)action;
-    b.log_probability[row] = y[action * ROWS];
-    place[found++] = row;
+    b.action[picked[k]] = (uint8_t)action;
+    b.log_probability[picked[k]] = y[action * ROWS];
   }
 }
 
-__device__ inline void decide(const ht_learner_group &g, const ht_learner_batch &b, int64_t first, int mode, acting &my,
-                              int64_t (*written)[2]) {
-  int row = threadIdx.x;
-  int64_t at = first + row, tile = at / g.lanes;
-  int lane = (int)(at % g.lanes), action = 0;
-  float *y = my.y + row, logits[ACTIONS];
-  written[row][0] = written[row][1] = -1;
-  if (tile >= g.tiles) return;
-  const ht_learner_solve &s = g.solve[lane];
+__device__ inline void write_states(const ht_learner_batch &b, const float *x, const int64_t (*picked)[2]) {
+  for (int e = threadIdx.x; e < ROWS * TILE; e += NETWORK_THREADS)
+    for (int k = 0; k < 2; k++)
+      if (picked[e / TILE][k] >= 0) b.state[picked[e / TILE][k] * TILE + e % TILE] = x[e % TILE * PITCH + e / TILE];
+}
+
+__device__ inline void decide(const ht_learner_group &g, const ht_learner_batch &b, int64_t first, int mode, const acting &acts,
+                              const int64_t (&picked)[2]) {
+  tile_of my(g, first + threadIdx.x);
+  int action = 0;
+  float *y = acts.y + threadIdx.x, logits[ACTIONS];
+  if (!my.there) return;
+  const ht_learner_solve &s = g.solve[my.lane];
   for (int a = 0; a < ACTIONS; a++) logits[a] = y[a * ROWS];
   if (mode == HT_LEARNER_LIKELIEST) {
     for (int a = 1; a < ACTIONS; a++) action = logits[a] > logits[action] ? a : action;
   } else {
     ht_learning_log_softmax(ACTIONS, logits);
-    action = ht_learning_sample(ACTIONS, logits, ht_learning_draw(g.seed, s.episode, s.iteration, tile, g.tiles));
+    action = ht_learning_sample(ACTIONS, logits, ht_learning_draw(g.seed, s.episode, s.iteration, my.tile, g.tiles));
     for (int a = 0; a < ACTIONS; a++) y[a * ROWS] = logits[a];
-    write_down(g, b, tile, lane, mode, action, y, written[row]);
+    write_down(b, mode, action, y, picked);
   }
   if (mode == HT_LEARNER_PEEK) return;
   int level = ht_learning_level(action), zeros = 0;
-  uint8_t *to = g.level + tile * g.lanes + lane;
+  uint8_t *to = g.level + my.tile * g.lanes + my.lane;
   if (mode == HT_LEARNER_LIKELIEST && s.iteration > 0 && level > *to) {
     while (zeros < HT_LEARNING_RISES - 1 && !(s.iteration >> zeros & 1)) zeros++;
-    atomicAdd((unsigned long long *)&g.solve[lane].rises[zeros], 1ull);
+    atomicAdd((unsigned long long *)&g.solve[my.lane].rises[zeros], 1ull);
   }
   *to = (uint8_t)level;
-  atomicAdd(&my.count[lane * 3 + level], 1);
+  atomicAdd(&acts.count[my.lane * 3 + level], 1);
 }
 
 __device__ inline acting divide_shared(float *shared) {
@@ -136,16 +174,20 @@ __device__ inline acting divide_shared(float *shared) {
   my.weights = shared;
   my.x = my.weights + HT_LEARNER_WEIGHTS;
   my.h1 = my.x + LAYER_FLOATS;
-  my.h2 = my.h1 + LAYER_FLOATS;
-  my.y = my.h2 + LAYER_FLOATS;
+  my.y = my.h1 + LAYER_FLOATS;
   my.count = (int *)(my.y + HEADS * ROWS);
   return my;
 }
 
-__device__ inline void write_states(const ht_learner_batch &b, const float *x, const int64_t (*written)[2]) {
-  for (int e = threadIdx.x; e < ROWS * TILE; e += NETWORK_THREADS)
-    for (int k = 0; k < 2; k++)
-      if (written[e / TILE][k] >= 0) b.state[written[e / TILE][k] * TILE + e % TILE] = x[e % TILE * PITCH + e / TILE];
+// A level for each of 32 tiles, whose entries have been fetched; ends with a barrier.
+__device__ inline void act(const ht_learner_group &g, const ht_learner_batch &b, int64_t first, int mode, const acting &my,
+                           const entries &e, double (*square)[ROWS], int64_t (*picked)[2]) {
+  if (threadIdx.x < ROWS) find_picks(g, b, first, mode, picked[threadIdx.x]);
+  place_tiles(e, my.x, square);
+  if (mode == HT_LEARNER_SAMPLE) write_states(b, my.x, picked);
+  forward(my.weights, my.x, my.h1, my.x, my.y); // the second layer takes the inputs' place
+  if (threadIdx.x < ROWS) decide(g, b, first, mode, my, picked[threadIdx.x]);
+  __syncthreads();
 }
 
 // ---- product and step ----
@@ -166,19 +208,24 @@ struct rounding {
   }
 };
 
-__device__ inline double row_times(const ht_learner_group &g, int64_t row, int lane) {
-  int64_t end = g.row_start[row + 1], k = g.row_start[row];
-  int tile = -1;
+// Entries begin..end-1 of a row times a direction. What is asked for at once does not wait for each other.
+__device__ inline double row_times(const ht_learner_group &g, int64_t begin, int64_t end, int lane) {
+  enum { AT_ONCE = 4 };
   double sum = 0;
-  rounding round(2);
-#pragma unroll 4
-  for (; k < end; k++) {
-    int column = g.columns[k];
-    if (column / TILE != tile) {
-      tile = column / TILE;
-      round = rounding(g.level[(int64_t)tile * g.lanes + lane]);
-    }
-    sum = fma(round(g.values[k]), g.p[(int64_t)column * g.lanes + lane], sum);
+  for (int64_t k = begin; k < end; k += AT_ONCE) {
+    int column[AT_ONCE] = {}, level[AT_ONCE] = {};
+    double value[AT_ONCE] = {}, p[AT_ONCE] = {};
+#pragma unroll
+    for (int j = 0; j < AT_ONCE; j++)
+      if (k + j < end) column[j] = g.columns[k + j], value[j] = g.values[k + j];
+#pragma unroll
+    for (int j = 0; j < AT_ONCE; j++)
+      if (k + j < end) {
+        p[j] = g.p[(int64_t)column[j] * g.lanes + lane];
+        level[j] = g.level[(int64_t)(column[j] / TILE) * g.lanes + lane];
+      }
+#pragma unroll
+    for (int j = 0; j < AT_ONCE; j++) sum = fma(rounding(level[j])(value[j]), p[j], sum);
   }
   return sum;
 }
@@ -194,7 +241,7 @@ __device__ inline void set_length(ht_learner_solve &s, double pq) {
 // x += alpha p, r -= alpha q in one entry; returns r.
 __device__ inline double advance(const ht_learner_group &g, int64_t at, double alpha) {
   double r = fma(-alpha, g.q[at], g.r[at]);
-  g.x[at] = fma(alpha, g.p[at], g.x[at]);
+  if (g.x) g.x[at] = fma(alpha, g.p[at], g.x[at]);
   g.r[at] = r;
   return r;
 }
@@ -202,7 +249,8 @@ __device__ inline double advance(const ht_learner_group &g, int64_t at, double a
 // The first residual of an episode in one entry; returns it.
 __device__ inline double begin(const ht_learner_group &g, int64_t at, int64_t row, int64_t episode) {
   double v = g.right_side ? g.right_side[row] : ht_learning_right_side(g.seed, episode, row);
-  g.x[at] = 0, g.r[at] = v, g.p[at] = v;
+  if (g.x) g.x[at] = 0;
+  g.r[at] = v, g.p[at] = v;
   return v;
 }
 

@@ -6,7 +6,7 @@ using namespace ht;
 
 namespace {
 
-enum { THREADS = 1024, SUM_WEIGHTS = 32, SUM_SLICES = 8, SUM_THREADS = SUM_WEIGHTS * SUM_SLICES };
+enum { LOSSES = HT_LEARNER_LOSSES, THREADS = 1024, SUM_WEIGHTS = 32, SUM_SLICES = 8, SUM_THREADS = SUM_WEIGHTS * SUM_SLICES };
 
 __device__ inline double sum_of_block(double v, double *shared) {
   __syncthreads();
@@ -120,7 +120,7 @@ struct tile { // in a row of this block
 
 // A thread a row: loss, and its gradient over the heads, in place.
 __device__ inline void tile_loss(const ht_learner_batch &b, const ht_learner_weights &w, const part &p, float *y, const float *values,
-                                 ht_ppo_loss *losses) {
+                                 double (*losses)[LOSSES]) {
   int row = threadIdx.x;
   tile my(b, p, row);
   float logits[ACTIONS], gradient[HEADS] = {};
@@ -136,11 +136,7 @@ __device__ inline void tile_loss(const ht_learner_batch &b, const ht_learner_wei
     if (row == my.first) loss.value = (double)(miss * miss / (float)p.count);
   }
   for (int a = 0; a < HEADS; a++) y[a * ROWS + row] = gradient[a];
-  losses[row] = loss;
-}
-
-__device__ inline void add(ht_ppo_loss &sum, const ht_ppo_loss &v) {
-  sum.policy += v.policy, sum.value += v.value, sum.entropy += v.entropy, sum.clipped += v.clipped;
+  losses[row][0] = loss.policy, losses[row][1] = loss.value, losses[row][2] = loss.entropy, losses[row][3] = loss.clipped;
 }
 
 __device__ inline void load_states(const ht_learner_batch &b, const part &p, float *x) {
@@ -159,7 +155,7 @@ extern "C" __global__ void __launch_bounds__(NETWORK_THREADS)
     ht_learner_gradient(const __grid_constant__ ht_learner_batch b, const __grid_constant__ ht_learner_weights w) {
   extern __shared__ float4 memory[];
   __shared__ float values[ROWS], y[HEADS * ROWS];
-  __shared__ ht_ppo_loss losses[ROWS];
+  __shared__ double losses[ROWS][LOSSES];
   float *weights = (float *)memory, *x = weights + HT_LEARNER_STORED, *h1 = x + LAYER_FLOATS, *h2 = h1 + LAYER_FLOATS,
         *d = h2 + LAYER_FLOATS, *to = w.partial + (int64_t)blockIdx.x * HT_LEARNER_WEIGHTS;
   if (w.scalars->part >= w.scalars->parts) return;
@@ -172,10 +168,11 @@ extern "C" __global__ void __launch_bounds__(NETWORK_THREADS)
   __syncthreads();
   if (threadIdx.x < ROWS) tile_loss(b, w, p, y, values, losses);
   __syncthreads();
-  if (threadIdx.x == 0) {
-    ht_ppo_loss sum = {};
-    for (int row = 0; row < ROWS; row++) add(sum, losses[row]);
-    w.losses[blockIdx.x] = sum;
+  if (threadIdx.x < LOSSES) {
+    double sum = 0;
+#pragma unroll
+    for (int row = 0; row < ROWS; row++) sum += losses[row][threadIdx.x];
+    w.losses[blockIdx.x * LOSSES + threadIdx.x] = sum;
   }
   heads_gradient(y, h2, to);
   through_heads(weights, y, h2, d);
@@ -188,11 +185,11 @@ extern "C" __global__ void __launch_bounds__(NETWORK_THREADS)
 
 namespace {
 
-// The last block: the gradient's norm, and what Adam needs.
-__device__ inline void conclude(const ht_learner_weights &w, int64_t units, double norm2) {
+// What Adam needs, from the gradient's norm.
+__device__ inline void conclude(const ht_learner_weights &w, const double (&losses)[LOSSES], double norm2) {
   ht_learner_scalars &s = *w.scalars;
   double norm = sqrt(norm2);
-  for (int64_t u = 0; u < units; u++) add(s.loss, w.losses[u]);
+  s.loss.policy += losses[0], s.loss.value += losses[1], s.loss.entropy += losses[2], s.loss.clipped += losses[3];
   s.part++;
   s.stands = !isfinite(norm); // a step along it would end in nothing but NaN
   if (s.stands) return;
@@ -236,9 +233,15 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) ht_learner_sum(const _
   square = 0;
   for (unsigned k = threadIdx.x; k < gridDim.x; k += SUM_THREADS) square += __ldcg(w.norm2 + k);
   square = sum_of_block(square, shared);
+  double losses[LOSSES];
+  for (int k = 0; k < LOSSES; k++) {
+    double part = 0;
+    for (int u = threadIdx.x; u < units; u += SUM_THREADS) part += __ldcg(w.losses + u * LOSSES + k);
+    losses[k] = sum_of_block(part, shared);
+  }
   if (threadIdx.x > 0) return;
   w.scalars->arrived = 0;
-  conclude(w, units, square);
+  conclude(w, losses, square);
 }
 
 // A step of Adam; the second layer's weights are kept both ways.

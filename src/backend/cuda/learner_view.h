@@ -8,10 +8,11 @@ enum {
   HT_LEARNER_WIDTH = 64,  /* inputs, and units of both layers: fewer units are filled up with zeros, which stay zeros */
   HT_LEARNER_ACTIONS = 3, /* and one head more for the value */
   HT_LEARNER_HEADS = HT_LEARNER_ACTIONS + 1,
-  HT_LEARNER_ROWS = 32,       /* tiles that a block takes through the network at a time, and most of a transition */
-  HT_LEARNER_PITCH = 36,      /* floats from one unit's activations to the next one's: free of bank conflicts by 4 and by 1 */
-  HT_LEARNER_THREADS = 128,   /* of the kernels that use the network */
-  HT_LEARNER_MOST_LANES = 256 /* of one matrix */
+  HT_LEARNER_ROWS = 32,        /* tiles that a block takes through the network at a time, and most of a transition */
+  HT_LEARNER_PITCH = 36,       /* floats from one unit's activations to the next one's: free of bank conflicts by 4 and by 1 */
+  HT_LEARNER_THREADS = 128,    /* of the kernels that use the network */
+  HT_LEARNER_MOST_LANES = 256, /* of one matrix */
+  HT_LEARNER_LOSSES = 4
 };
 
 /* What ht_learner_act does: sample an action for every tile and write down those that are learned from; write down their values alone; or
@@ -56,7 +57,7 @@ typedef struct ht_learner_group {
   const int32_t *columns;
   const double *values;
   const double *right_side; /* NULL: random */
-  double *x, *r, *p, *q;
+  double *x, *r, *p, *q;    /* x: NULL where nobody looks at it */
   uint8_t *level;
   ht_learner_solve *solve;
   ht_learner_control *control;
@@ -94,7 +95,7 @@ typedef struct ht_learner_weights {
   float *weights, *first, *second, *gradient; /* weights: HT_LEARNER_STORED */
   float *partial;                             /* gradients, a unit of rows each */
   double *norm2;                              /* a block of the sum each */
-  ht_ppo_loss *losses;                        /* a unit each */
+  double *losses;                             /* policy, value, entropy and clipped, a unit each */
   uint32_t *order;                            /* of the transitions, an epoch each */
   ht_learner_scalars *scalars;
   ht_ppo_settings settings;
