@@ -20,7 +20,7 @@ struct extent { // of a row
 } // namespace
 
 // A judged solve decides every `interval` iterations.
-extern "C" __global__ void __launch_bounds__(NETWORK_THREADS)
+extern "C" __global__ void __launch_bounds__(NETWORK_THREADS, 4)
     ht_learner_act(const __grid_constant__ ht_learner_group g, const __grid_constant__ ht_learner_batch b, const float *weights, int mode) {
   extern __shared__ float4 memory[];
   __shared__ double square[4][ROWS];
