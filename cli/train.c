@@ -148,8 +148,8 @@ static void show(const training *t) {
   const char *policy = args_value(t->args, "-o");
   line(stdout, "training", "%s after %s episodes: %s iterations, %s updates, %s", r->outcome, text_count(r->episodes).text,
        text_count(r->transitions).text, text_count(r->updates).text, text_seconds(r->time_s).text);
-  line(stdout, NULL, "%s solving, %s learning, %s judging", text_seconds(r->time_rollout_s).text, text_seconds(r->time_update_s).text,
-       text_seconds(r->time_judge_s).text);
+  line(stdout, NULL, "%s solving, %s learning, %s judging, on %s", text_seconds(r->time_rollout_s).text,
+       text_seconds(r->time_update_s).text, text_seconds(r->time_judge_s).text, r->backend);
   line(stdout, "return", "%.3f at first, %.3f at last, %.3f at best", r->return_first, r->return_last, r->return_best);
   line(stdout, "policy", "%s tiles, a decision every %lld iterations, which delays %s of the rises in precision", text_count(r->tiles).text,
        (long long)r->interval, text_share(r->delayed).text);
@@ -175,7 +175,7 @@ static void write_json(const training *t) {
   for (int i = 0; ht_train_option_at(i); i++) {
     const ht_option_info *info = ht_train_option_at(i);
     if (ht_trainer_get_option(t->trainer, info->name, text, sizeof text) != HT_OK) continue;
-    if (info->type == HT_OPTION_CHOICE)
+    if (info->type == HT_OPTION_CHOICE || info->type == HT_OPTION_TEXT)
       json_text(&json, info->name, text);
     else
       json_number(&json, info->name, text);

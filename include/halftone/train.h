@@ -11,7 +11,8 @@ extern "C" {
 
 /* A policy is a small network that chooses the precision of each block of 64 columns in every iteration of CG. It learns by proximal
  * policy optimisation with the solver in the loop, as in the EvoCG paper; the file that results is used with the solver's option
- * policy = learned:FILE. The same options and matrices give the same bits on any number of threads. */
+ * policy = learned:FILE. The same options and matrices give the same bits on any number of threads, and on a GPU every time on the same
+ * one. */
 typedef struct ht_trainer ht_trainer;
 
 /* What came of it: a row of train_report.def each, as ht_report is of report.def. */
@@ -66,8 +67,8 @@ HT_API int64_t ht_trainer_history(const ht_trainer *trainer, const double **retu
 /* The bytes of a policy file (safetensors), after a run. Borrowed until the next call. Errors: HT_BAD_ARGUMENT, HT_NO_MEMORY. */
 HT_API HT_MUST_CHECK ht_status ht_trainer_policy(ht_trainer *trainer, const void **bytes, int64_t *size);
 /* All that a later trainer with the same options (but episodes and patience) and matrices needs to go on as if it had not stopped, to the
- * bit; and taking it up, before the first run. Borrowed until the next call. The bytes are for the machine that wrote them. Errors:
- * HT_BAD_ARGUMENT, HT_BAD_FORMAT for other bytes, HT_NO_MEMORY. */
+ * bit where it goes on with the same backend, which may be another one; and taking it up, before the first run. Borrowed until the next
+ * call. The bytes are for the machine that wrote them. Errors: HT_BAD_ARGUMENT, HT_BAD_FORMAT for other bytes, HT_NO_MEMORY. */
 HT_API HT_MUST_CHECK ht_status ht_trainer_state(ht_trainer *trainer, const void **bytes, int64_t *size);
 HT_API HT_MUST_CHECK ht_status ht_trainer_resume(ht_trainer *trainer, const void *bytes, int64_t size);
 

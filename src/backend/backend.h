@@ -3,6 +3,7 @@
 #ifndef HT_BACKEND_BACKEND_H
 #define HT_BACKEND_BACKEND_H
 #include <stdint.h>
+#include "backend/learning.h"
 #include "base/context.h"
 
 /* Widths that every view shares. */
@@ -349,6 +350,26 @@ typedef struct ht_backend {
   /* p in solver order, padding included, and the caller's scale, into host memory. NULL: the engine cannot. */
   void (*engine_get_direction)(ht_engine *engine, double *p);
   void (*engine_release)(ht_engine *engine); /* NULL is allowed */
+  /* Training of precision policies on the device: many solves at once, and proximal policy optimisation over their transitions. The reward
+   * is equation 11 of the EvoCG paper, the storage's rounding that of ht_tilecsc_view; all pointers are to host memory. matrix: symmetric,
+   * a view each, not kept. HT_UNSUPPORTED where the settings are more than the device takes. NULL where the backend has no such thing. */
+  ht_status (*learner_create)(ht_context *ctx, const ht_learner_settings *settings, int matrices, const ht_csr_view *matrix,
+                              ht_learner **learner);
+  /* Most iterations of an episode with this matrix. */
+  void (*learner_set_limit)(ht_learner *learner, int matrix, int64_t iterations);
+  /* The network's weights in ht_network's order, Adam's moments and number of steps. */
+  ht_status (*learner_set_network)(ht_learner *learner, const float *weights, const float *first, const float *second, int64_t steps);
+  ht_status (*learner_get_network)(ht_learner *learner, float *weights, float *first, float *second, int64_t *steps);
+  ht_status (*learner_set_lane)(ht_learner *learner, int lane, const ht_learner_lane *from);
+  ht_status (*learner_get_lane)(ht_learner *learner, int lane, ht_learner_lane *to); /* into the vectors that it points to */
+  /* The next transitions; finished, of as many as there are transitions: the episodes that ended, by lane and time. */
+  ht_status (*learner_collect)(ht_learner *learner, ht_episode *finished, int64_t *count);
+  /* All epochs over them, as ht_ppo_update. */
+  ht_status (*learner_update)(ht_learner *learner, uint64_t seed, ht_ppo_loss *mean);
+  /* Episode 0 with the likeliest actions under these weights, or all in FP64 where there are none; x: the n unknowns at its end. */
+  ht_status (*learner_judge)(ht_learner *learner, int matrix, const float *weights, int64_t interval, int64_t most_iterations,
+                             ht_learner_judgement *judgement, double *x);
+  void (*learner_release)(ht_learner *learner); /* NULL is allowed */
 } ht_backend;
 
 /* Whether the backend works in the host's memory. */

@@ -7,18 +7,24 @@
 #define HT_BASE_RANDOM_H
 #include <stdint.h>
 
-static inline uint64_t ht_random_mix(uint64_t z) {
+#ifdef __CUDACC__ /* kernels draw the same numbers */
+#define HT_KERNELS_TOO __host__ __device__
+#else
+#define HT_KERNELS_TOO
+#endif
+
+static HT_KERNELS_TOO inline uint64_t ht_random_mix(uint64_t z) {
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
   z = (z ^ z >> 27) * 0x94d049bb133111ebu;
   return z ^ z >> 31;
 }
 
-static inline uint64_t ht_random_bits(uint64_t seed, uint64_t counter) {
+static HT_KERNELS_TOO inline uint64_t ht_random_bits(uint64_t seed, uint64_t counter) {
   uint64_t g = 0x9e3779b97f4a7c15u;
   return ht_random_mix(ht_random_mix(seed + g) + (counter + 1) * g);
 }
 
-static inline double ht_random_uniform(uint64_t seed, uint64_t counter) {
+static HT_KERNELS_TOO inline double ht_random_uniform(uint64_t seed, uint64_t counter) {
   return (double)(ht_random_bits(seed, counter) >> 11) * 0x1p-52 - 1;
 }
 

@@ -7,8 +7,8 @@
 #include "solver/guard.h"
 
 /* CG needs a matrix that is symmetric to the bit: the average with the transpose, as the solver takes. */
-static ht_status choose_symmetric(ht_environment *e, const ht_matrix **symmetric) {
-  *symmetric = e->matrix;
+static ht_status choose_symmetric(ht_environment *e) {
+  e->symmetric = e->matrix;
   if (e->matrix->symmetry == HT_SYMMETRIC) return HT_OK;
   HT_CHECK(e->ctx, e->matrix->symmetry == HT_NEARLY_SYMMETRIC, HT_BAD_MATRIX,
            "training needs a symmetric matrix, and entry (%lld,%lld) of %s, counted from 1, differs from its partner by %g",
@@ -18,7 +18,7 @@ static ht_status choose_symmetric(ht_environment *e, const ht_matrix **symmetric
   HT_TRY(e->ctx, ht_allocate(e->ctx, e->matrix->nnz, sizeof(double), &e->averaged.values));
   ht_matrix_averaged_values(e->matrix, e->averaged.values);
   e->averaged.symmetry = HT_SYMMETRIC;
-  *symmetric = &e->averaged;
+  e->symmetric = &e->averaged;
   return HT_OK;
 }
 
@@ -35,47 +35,49 @@ static ht_status tabulate_split(ht_environment *e) {
   return HT_OK;
 }
 
-static ht_status make_operator(ht_environment *e) {
-  const ht_matrix *symmetric;
+static ht_status make_operator(ht_environment *e, int on_device) {
   ht_operator_options options = {.exactness_flags = 1};
   HT_TRY(e->ctx, ht_backend_find(e->ctx, "cpu", &e->backend));
-  HT_TRY(e->ctx, choose_symmetric(e, &symmetric));
-  if (e->options->format == HT_TRAIN_TILECSC)
-    HT_TRY(e->ctx, ht_operator_create_tilecsc(e->ctx, e->backend, &options, symmetric, &e->op));
-  else
-    HT_TRY(e->ctx, ht_operator_create_split(e->ctx, e->backend, &options, symmetric, &e->op));
+  HT_TRY(e->ctx, choose_symmetric(e));
+  if (e->options->format != HT_TRAIN_TILECSC)
+    HT_TRY(e->ctx, ht_operator_create_split(e->ctx, e->backend, &options, e->symmetric, &e->op));
+  else if (!on_device)
+    HT_TRY(e->ctx, ht_operator_create_tilecsc(e->ctx, e->backend, &options, e->symmetric, &e->op));
   e->n = e->matrix->n;
-  e->blocks = e->op->blocks;
+  e->blocks = e->op ? e->op->blocks : (e->n + HT_COLUMN_BLOCK - 1) / HT_COLUMN_BLOCK;
   e->padded = e->blocks * HT_COLUMN_BLOCK;
   e->bytes_vectors = 8 * 8.0 * (double)e->n; /* 4 reads and 4 writes, as the fused loop */
-  if (e->op->split) return tabulate_split(e);
+  if (e->op && e->op->split) return tabulate_split(e);
   for (int64_t k = 0; k < e->matrix->nnz; k++) e->bytes_64 += 8 + 2;
   return HT_OK;
 }
 
-static ht_status solve_in_f64(ht_environment *e) {
+ht_status ht_environment_refer_to(ht_environment *e, ht_course *c, double residual) {
+  e->iterations_64 = c->iteration;
+  e->true_64 = ht_course_true_residual(c);
+  HT_CHECK(e->ctx, !ht_stop_requested(e->ctx), HT_INTERRUPTED, "training was interrupted before its first episode");
+  HT_CHECK(e->ctx, c->reached && c->iteration, HT_BAD_MATRIX,
+           "training needs a matrix that CG solves in FP64, and %s %s after %lld iterations with ||r|| = %.2e ||b||; more iterations or a "
+           "larger rtol may help",
+           e->matrix->source[0] ? e->matrix->source : "this one", c->broken ? "breaks down" : "ends", (long long)c->iteration, residual);
+  return HT_OK;
+}
+
+ht_status ht_environment_solve(ht_environment *e) {
   ht_course course;
   ht_status status = ht_course_create(e->ctx, 1, &e, &course);
   if (status == HT_OK) {
     ht_course_begin(e, 0, &course);
     memset(course.level, HT_LEVEL_64, (size_t)e->blocks);
     while (!course.over && !ht_stop_requested(e->ctx)) ht_course_step(&course, e->options->max_iterations);
-    e->iterations_64 = course.iteration;
-    e->true_64 = ht_course_true_residual(&course);
-    if (ht_stop_requested(e->ctx))
-      status = ht_fail(e->ctx, HT_INTERRUPTED, __func__, __FILE__, __LINE__, "training was interrupted before its first episode");
-    else if (!course.reached || !course.iteration)
-      status = ht_fail(e->ctx, HT_BAD_MATRIX, __func__, __FILE__, __LINE__,
-                       "training needs a matrix that CG solves in FP64, and %s %s after %lld iterations with ||r|| = %.2e ||b||; more "
-                       "iterations or a larger rtol may help",
-                       e->matrix->source[0] ? e->matrix->source : "this one", course.broken ? "breaks down" : "ends",
-                       (long long)course.iteration, course.norm_r / course.norm_0);
+    status = ht_environment_refer_to(e, &course, course.norm_r / course.norm_0);
   }
   ht_course_release(e->ctx, &course);
   return status;
 }
 
-ht_status ht_environment_create(ht_context *ctx, const ht_matrix *matrix, const ht_train_options *options, ht_environment **out) {
+ht_status ht_environment_create(ht_context *ctx, const ht_matrix *matrix, const ht_train_options *options, int on_device,
+                                ht_environment **out) {
   ht_environment *e;
   *out = NULL;
   HT_CHECK(ctx, matrix->n > 0, HT_BAD_MATRIX, "training needs a matrix with at least one row");
@@ -83,8 +85,7 @@ ht_status ht_environment_create(ht_context *ctx, const ht_matrix *matrix, const 
   e->ctx = ctx;
   e->matrix = matrix;
   e->options = options;
-  ht_status status = make_operator(e);
-  if (status == HT_OK) status = solve_in_f64(e);
+  ht_status status = make_operator(e, on_device);
   if (status != HT_OK) {
     ht_environment_destroy(e);
     return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
@@ -104,6 +105,8 @@ void ht_environment_destroy(ht_environment *e) {
 
 /* ---- courses ---- */
 
+static const int32_t *order_of(const ht_environment *e) { return e->op ? e->op->order : NULL; }
+
 enum { VECTORS = 8 };
 
 ht_status ht_course_create(ht_context *ctx, int count, ht_environment *const *environment, ht_course *c) {
@@ -112,7 +115,7 @@ ht_status ht_course_create(ht_context *ctx, int count, ht_environment *const *en
   for (int k = 0; k < count; k++) {
     const ht_environment *e = environment[k];
     if (e->padded > padded) padded = e->padded;
-    if (e->op->split && e->op->split->tiles > tiles) tiles = e->op->split->tiles;
+    if (e->op && e->op->split && e->op->split->tiles > tiles) tiles = e->op->split->tiles;
   }
   HT_TRY(ctx, ht_allocate_zeroed(ctx, padded * VECTORS, sizeof(double), &c->memory));
   double **vector[VECTORS] = {&c->b, &c->x, &c->r, &c->p, &c->q, &c->scaled_p, &c->scaled_q, &c->work};
@@ -128,22 +131,22 @@ void ht_course_release(ht_context *ctx, ht_course *c) {
   *c = (ht_course){.over = 1};
 }
 
-/* b, in the caller's order. */
-static void make_right_side(const ht_environment *e, uint64_t number, double *b) {
+void ht_course_right_side(const ht_environment *e, uint64_t number, ht_course *c) {
   const ht_matrix *a = e->matrix;
-  uint64_t seed = ht_random_bits((uint64_t)e->options->seed, number);
+  double *b = c->b;
+  c->environment = e;
+  uint64_t seed = (uint64_t)e->options->seed;
   for (int64_t i = 0; i < e->n; i++) {
     double sum = 0;
     for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) sum += a->values[k];
-    b[i] = e->options->rhs == HT_RIGHT_SIDE_ONES ? sum : ht_random_uniform(seed, (uint64_t)i);
+    b[i] = e->options->rhs == HT_RIGHT_SIDE_ONES ? sum : ht_learning_right_side(seed, (int64_t)number, i);
   }
 }
 
 void ht_course_begin(const ht_environment *e, uint64_t number, ht_course *c) {
-  const int32_t *order = e->op->order;
+  const int32_t *order = order_of(e);
   size_t size = (size_t)e->padded * sizeof(double);
-  c->environment = e;
-  make_right_side(e, number, c->b);
+  ht_course_right_side(e, number, c);
   double *zeroed[] = {c->x, c->r, c->scaled_p, c->q};
   for (size_t k = 0; k < sizeof zeroed / sizeof *zeroed; k++) memset(zeroed[k], 0, size);
   for (int64_t i = 0; i < e->n; i++) c->r[i] = c->b[order ? order[i] : i];
@@ -155,18 +158,28 @@ void ht_course_begin(const ht_environment *e, uint64_t number, ht_course *c) {
   c->broken = c->over = !(c->norm_0 > 0 && isfinite(c->norm_0));
 }
 
+/* That Tile-CSC reads for so many tiles. */
+static double tiles_bytes(const ht_environment *e, const int64_t count[HT_LEVELS]) {
+  static const double per_level[HT_LEVELS] = {4.0 / 10, 6.0 / 10, 1};
+  double bytes = 0;
+  for (int level = 0; level < HT_LEVELS; level++) bytes += per_level[level] * (double)count[level] / (double)e->blocks * e->bytes_64;
+  return bytes;
+}
+
+double ht_environment_share(const ht_environment *e, const int64_t count[HT_LEVELS], int64_t iterations) {
+  return (tiles_bytes(e, count) + (double)iterations * e->bytes_vectors) / (e->bytes_64 + e->bytes_vectors);
+}
+
 /* q = A p; returns the bytes read. */
 static double multiply(ht_course *c) {
   const ht_environment *e = c->environment;
   const ht_split_view *a = e->op->split;
   double bytes = 0;
   if (!a) { /* cannot fail in the host's memory */
-    static const double per_level[HT_LEVELS] = {4.0 / 10, 6.0 / 10, 1};
     if (e->op->apply(e->op, c->level, c->p, c->q, NULL) != HT_OK) c->q[0] = NAN;
     int64_t count[HT_LEVELS] = {0};
     for (int64_t b = 0; b < e->blocks; b++) count[c->level[b]]++;
-    for (int level = 0; level < HT_LEVELS; level++) bytes += per_level[level] * (double)count[level] / (double)e->blocks * e->bytes_64;
-    return bytes;
+    return tiles_bytes(e, count);
   }
   ht_split_tile_levels(a, c->level, c->tile_level);
   e->backend->scale_by(e->ctx, e->padded, e->scale, c->p, c->scaled_p);
@@ -179,7 +192,7 @@ static double multiply(ht_course *c) {
 /* b - A x in the caller's order, to scaled_q. */
 static void subtract_product(ht_course *c) {
   const ht_environment *e = c->environment;
-  const int32_t *order = e->op->order;
+  const int32_t *order = order_of(e);
   const ht_csr_view view = ht_matrix_view(e->matrix);
   for (int64_t i = 0; i < e->n; i++) c->work[order ? order[i] : i] = c->x[i];
   e->backend->csr_residual(e->ctx, &view, c->work, c->b, c->scaled_q);
@@ -201,7 +214,7 @@ static int is_replacement_due(ht_course *c) {
 /* r = b - A x; *change: how far r moves. */
 static void replace(ht_course *c, double *rr, double *change) {
   const ht_environment *e = c->environment;
-  const int32_t *order = e->op->order;
+  const int32_t *order = order_of(e);
   double change2 = 0;
   subtract_product(c);
   for (int64_t i = 0; i < e->n; i++) {
@@ -243,7 +256,7 @@ double ht_course_step(ht_course *c, int64_t most) {
 
 double ht_course_gap(ht_course *c) {
   const ht_environment *e = c->environment;
-  const int32_t *order = e->op->order;
+  const int32_t *order = order_of(e);
   subtract_product(c);
   for (int64_t i = 0; i < e->n; i++) c->work[i] = c->scaled_q[order ? order[i] : i] - c->r[i];
   double norm = sqrt(e->backend->dot(e->ctx, e->n, c->work, c->work)) / c->norm_0;

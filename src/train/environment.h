@@ -5,12 +5,15 @@
 #include "op/operator.h"
 #include "train/options.h"
 
+typedef struct ht_course ht_course;
+
 typedef struct ht_environment {
   ht_context *ctx;
   const ht_backend *backend;
   const ht_matrix *matrix; /* borrowed */
   ht_matrix averaged;      /* the operator's, where the matrix is symmetric but for rounding */
-  ht_operator *op;
+  ht_operator *op;         /* NULL on a device */
+  const ht_matrix *symmetric;
   const ht_train_options *options; /* borrowed */
   int64_t n, padded, blocks;
   double *scale;                  /* of the split storage: s_i in solver order; NULL with tilecsc */
@@ -22,7 +25,7 @@ typedef struct ht_environment {
 } ht_environment;
 
 /* One solve on the way. */
-typedef struct ht_course {
+struct ht_course {
   const ht_environment *environment;
   double *memory, *b, *x, *r, *p, *q, *scaled_p, *scaled_q, *work; /* b, work: the caller's order */
   uint8_t *level, *tile_level;
@@ -31,17 +34,27 @@ typedef struct ht_course {
   double reference;          /* ||r|| at the last replacement */
   int lowest;                /* ht_level since then */
   int over, reached, broken; /* broken: a value that is not finite, or p'Ap <= 0 */
-} ht_course;
+};
 
-/* HT_BAD_MATRIX where CG in FP64 does not reach the tolerance: there is nothing to compare with then. */
-ht_status ht_environment_create(ht_context *ctx, const ht_matrix *matrix, const ht_train_options *options, ht_environment **environment);
+/* on_device: products are made elsewhere, in the storage tilecsc; only residuals are made here. */
+ht_status ht_environment_create(ht_context *ctx, const ht_matrix *matrix, const ht_train_options *options, int on_device,
+                                ht_environment **environment);
 void ht_environment_destroy(ht_environment *environment); /* NULL is allowed */
+/* The FP64 solve that others are compared with. HT_BAD_MATRIX where it does not reach the tolerance: there is nothing to compare with then.
+ */
+ht_status ht_environment_solve(ht_environment *environment);
+/* The same from a solve that was made elsewhere. course: its iterate; reached, broken, residual: as it ended. */
+ht_status ht_environment_refer_to(ht_environment *environment, ht_course *course, double residual);
+/* Bytes of so many iterations, by those of one in FP64; count: tiles over the iterations, read at each level. Tile-CSC alone. */
+double ht_environment_share(const ht_environment *environment, const int64_t count[HT_LEVELS], int64_t iterations);
 
 /* A course with room for the largest of the environments. */
 ht_status ht_course_create(ht_context *ctx, int count, ht_environment *const *environment, ht_course *course);
 void ht_course_release(ht_context *ctx, ht_course *course);
 /* Begin a solve; `number` chooses the right-hand side where it is random. */
 void ht_course_begin(const ht_environment *environment, uint64_t number, ht_course *course);
+/* b of a solve, which the course then belongs to. */
+void ht_course_right_side(const ht_environment *environment, uint64_t number, ht_course *course);
 /* One iteration with the levels in course->level; returns the bytes that it moves, by those in FP64. `most` iterations end it. */
 double ht_course_step(ht_course *course, int64_t most);
 /* ||b - A x - r|| / ||b||: how far the recurrence is from the truth; infinite where it is not finite. */

@@ -7,7 +7,7 @@
 static void decide(const ht_packed *packed, ht_lane *lane, ht_judgement *j) {
   ht_course *c = &lane->course;
   int width = packed->layer[HT_PACKED_LAYERS - 1].out, zeros = 0;
-  while (zeros < HT_LEARNED_RISES - 1 && !(c->iteration >> zeros & 1)) zeros++;
+  while (zeros < HT_LEARNING_RISES - 1 && !(c->iteration >> zeros & 1)) zeros++;
   for (int64_t first = 0; first < c->environment->blocks; first += lane->rows.rows) {
     int64_t left = c->environment->blocks - first, rows = left < lane->rows.rows ? left : lane->rows.rows;
     ht_view_tiles(c, first, rows, packed->layer[0].in, lane->rows.activation[0]);
@@ -47,7 +47,7 @@ void ht_judge(ht_rollout *r, const ht_packed *packed, int environment, int64_t i
 double ht_share_delayed(int count, const ht_judgement *judgement, int64_t interval) {
   int64_t all = 0, late = 0;
   for (int k = 0; k < count; k++)
-    for (int z = 0; z < HT_LEARNED_RISES; z++) {
+    for (int z = 0; z < HT_LEARNING_RISES; z++) {
       all += judgement[k].rises[z];
       if ((int64_t)1 << z < interval) late += judgement[k].rises[z];
     }

@@ -32,6 +32,7 @@ static void build(void) {
     ht_option_print(&rows[i], &defaults, public_rows[i].default_value, sizeof public_rows[i].default_value);
     public_rows[i].info.name = public_rows[i].name;
     public_rows[i].info.default_value = public_rows[i].default_value;
+    if (rows[i].info.type == HT_OPTION_TEXT) public_rows[i].info.choices = NULL;
   }
 }
 

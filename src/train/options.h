@@ -37,7 +37,11 @@ enum { HT_TRAIN_AUTO, HT_TRAIN_SPLIT, HT_TRAIN_TILECSC };
   X(REAL, clip, 0.2, 1e-6, 10, AT_SOLVE, NULL, "of the ratio of probabilities")                                                            \
   X(REAL, value_weight, 0.25, 0, 100, AT_SOLVE, NULL, "of the value's loss")                                                               \
   X(REAL, entropy_weight, -1, -1, 100, AT_SOLVE, NULL, "of the entropy; -1: 0.02 with the reward paper, else 0.002")                       \
-  X(REAL, gradient_clip, 0.5, 1e-6, 1e9, AT_SOLVE, NULL, "largest norm of a gradient")
+  X(REAL, gradient_clip, 0.5, 1e-6, 1e9, AT_SOLVE, NULL, "largest norm of a gradient")                                                     \
+  X(INTEGER, lanes, 0, 0, 4096, AT_SOLVE, NULL,                                                                                            \
+    "solves that run side by side, each with an equal part of an update's transitions; 0: 8, or about 32 on a GPU")                        \
+  X(TEXT, backend, 0, 0, 0, AT_SOLVE, "auto",                                                                                              \
+    "where solves and updates run: auto, cpu, cuda, or cuda:N for the N-th device from 0; a GPU takes the reward paper alone")
 
 HT_OPTION_STRUCT(ht_train_options, HT_TRAIN_OPTIONS);
 

@@ -57,38 +57,7 @@ void ht_ppo_destroy(ht_ppo *p) {
   ht_release(p->ctx, p);
 }
 
-float ht_log_softmax(int actions, float *logits) {
-  float largest = logits[0], sum = 0, entropy = 0;
-  for (int a = 1; a < actions; a++) largest = logits[a] > largest ? logits[a] : largest;
-  for (int a = 0; a < actions; a++) sum += expf(logits[a] - largest);
-  float shift = largest + logf(sum);
-  for (int a = 0; a < actions; a++) {
-    logits[a] -= shift;
-    entropy -= expf(logits[a]) * logits[a];
-  }
-  return entropy;
-}
-
 /* ---- gradient of the loss ---- */
-
-/* Loss of one tile's action, of weight `share`, and its gradient over the logits:
- *   -min(ratio A, clip(ratio) A) - entropy_weight H. */
-static void tile_loss(const ht_ppo *p, float advantage, int action, float old, float share, float *logits, float *gradient,
-                      ht_ppo_loss *loss) {
-  int actions = p->network->actions;
-  float clip = (float)p->settings.clip, entropy_weight = (float)p->settings.entropy_weight;
-  float entropy = ht_log_softmax(actions, logits), ratio = expf(logits[action] - old);
-  float bounded = ratio < 1 - clip ? 1 - clip : ratio > 1 + clip ? 1 + clip : ratio;
-  int free = ratio * advantage <= bounded * advantage;
-  float slope = free ? -share * advantage * ratio : 0; /* over the action's log-probability */
-  for (int a = 0; a < actions; a++) {
-    float probability = expf(logits[a]);
-    gradient[a] = slope * ((float)(a == action) - probability) + entropy_weight * share * probability * (logits[a] + entropy);
-  }
-  loss->policy -= (double)(share * (free ? ratio : bounded) * advantage);
-  loss->entropy += (double)(share * entropy);
-  loss->clipped += bounded != ratio ? (double)share : 0;
-}
 
 /* One transition, whose heads are `rows` rows of y: loss, and gradient over y. */
 static void transition_loss(const ht_ppo *p, const ht_ppo_batch *batch, int64_t t, int64_t count, float *y, float *gradient,
@@ -100,7 +69,8 @@ static void transition_loss(const ht_ppo *p, const ht_ppo_batch *batch, int64_t 
   float miss = value / (float)rows - batch->target[t];
   for (int64_t r = 0; r < rows; r++) {
     float *g = gradient + r * width;
-    tile_loss(p, batch->advantage[t], batch->action[first + r], batch->log_probability[first + r], share, y + r * width, g, loss);
+    ht_learning_tile_loss(&p->settings, actions, batch->advantage[t], batch->action[first + r], batch->log_probability[first + r], share,
+                          y + r * width, g, loss);
     g[actions] = (float)p->settings.value_weight * 2 * miss * share;
   }
   loss->value += (double)(miss * miss / (float)count);
@@ -153,21 +123,13 @@ void ht_ppo_gradient(ht_ppo *p, const ht_ppo_batch *batch, int64_t count, const 
 /* ---- steps ---- */
 
 void ht_ppo_step(ht_ppo *p) {
-  static const double BETA1 = 0.9, BETA2 = 0.999, EPSILON = 1e-8;
   double norm2 = 0;
   for (int64_t i = 0; i < p->weights; i++) norm2 += (double)p->gradient[i] * p->gradient[i];
-  double norm = sqrt(norm2), cut = norm > p->settings.gradient_clip ? p->settings.gradient_clip / norm : 1;
+  double norm = sqrt(norm2);
   if (!isfinite(norm)) return; /* a step along it would end in nothing but NaN */
-  p->steps++;
-  double rate = p->settings.learning_rate * sqrt(1 - pow(BETA2, (double)p->steps)) / (1 - pow(BETA1, (double)p->steps));
-  double epsilon = EPSILON * sqrt(1 - pow(BETA2, (double)p->steps));
-  for (int64_t i = 0; i < p->weights; i++) {
-    double g = cut * p->gradient[i];
-    double m = BETA1 * p->first[i] + (1 - BETA1) * g, v = BETA2 * p->second[i] + (1 - BETA2) * g * g;
-    p->first[i] = (float)m;
-    p->second[i] = (float)v;
-    p->network->weights[i] -= (float)(rate * m / (sqrt(v) + epsilon));
-  }
+  const ht_adam adam = ht_learning_adam(&p->settings, norm, ++p->steps);
+  for (int64_t i = 0; i < p->weights; i++)
+    ht_learning_adam_step(&adam, p->gradient[i], &p->first[i], &p->second[i], &p->network->weights[i]);
   ht_packed_load(&p->packed, p->network);
 }
 

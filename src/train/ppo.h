@@ -2,12 +2,8 @@
  * a tile's, the advantage is the transition's, the value is the mean over the tiles. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_TRAIN_PPO_H
 #define HT_TRAIN_PPO_H
+#include "backend/learning.h"
 #include "train/packed.h"
-
-typedef struct ht_ppo_settings {
-  double clip, value_weight, entropy_weight, learning_rate, gradient_clip;
-  int64_t epochs, minibatch; /* transitions */
-} ht_ppo_settings;
 
 /* Transition t has rows[t] tiles, from the row t * most_rows on. */
 typedef struct ht_ppo_batch {
@@ -18,11 +14,6 @@ typedef struct ht_ppo_batch {
   uint8_t *action;
   float *log_probability; /* of the action when it was taken */
 } ht_ppo_batch;
-
-typedef struct ht_ppo_loss {
-  double total, policy, value, entropy; /* total = policy + value_weight * value - entropy_weight * entropy */
-  double clipped;                       /* share of the tiles */
-} ht_ppo_loss;
 
 enum { HT_PPO_SLOTS = 8 }; /* parts of a minibatch, summed in order: the bits do not depend on the threads */
 
@@ -53,7 +44,5 @@ void ht_ppo_step(ht_ppo *ppo);
 /* All epochs over the batch, in an order that depends on the seed; loss: the mean over the minibatches. Advantages are standardised here,
  * in place. */
 void ht_ppo_update(ht_ppo *ppo, ht_ppo_batch *batch, uint64_t seed, ht_ppo_loss *loss);
-/* Log-probabilities of `actions` logits, in place; returns their entropy. */
-float ht_log_softmax(int actions, float *logits);
 
 #endif

@@ -5,26 +5,18 @@
 #include "base/random.h"
 #include "train/view.h"
 
-static double clamp(double v, double low, double high) { return v < low ? low : v > high ? high : v; }
-
 /* ---- reward ---- */
 
-/* Equation 11 of the EvoCG paper. A breakdown costs what reaching the end would have brought; a residual that jumps is bounded, so that
- * no episode is worth more than the others together. */
 static double reward_paper(const ht_course *c, double before) {
-  static const double PROGRESS = 10, COST = 0.2, REACHED = 30, MOST_DECAY = 10;
-  static const double cost[HT_LEVELS] = {0.25, 0.5, 1};
-  double sum = 0, decay;
-  for (int64_t b = 0; b < c->environment->blocks; b++) sum += cost[c->level[b]];
-  if (c->broken) return -REACHED;
-  decay = c->norm_r > 0 ? log(before / c->norm_r) : MOST_DECAY;
-  return PROGRESS * clamp(decay, -MOST_DECAY, MOST_DECAY) - COST * sum / (double)c->environment->blocks + (c->reached ? REACHED : 0);
+  int32_t count[HT_LEVELS] = {0};
+  for (int64_t b = 0; b < c->environment->blocks; b++) count[c->level[b]]++;
+  return ht_learning_reward(before, c->norm_r, count, c->environment->blocks, c->broken, c->reached);
 }
 
 /* How far a residual, by ||b||, has come on a log scale: 0 at the start, 1 at the tolerance, or where FP64 ends. */
 static double progress(const ht_environment *e, double residual) {
   double target = fmax(e->options->rtol, e->true_64);
-  return residual > 0 ? clamp(log(residual) / log(target), -1, 1) : 1;
+  return residual > 0 ? ht_learning_clamp(log(residual) / log(target), -1, 1) : 1;
 }
 
 double ht_missing_progress(ht_course *c) { return 1 - progress(c->environment, ht_course_true_residual(c)); }
@@ -51,13 +43,9 @@ static double reward_progress(ht_lane *lane, double share) {
 
 /* ---- a step ---- */
 
-/* The tiles that are learned from: all, or one out of each of as many equal ranges as may be taken. */
 static int64_t pick(const ht_rollout *r, const ht_lane *lane, int64_t index) {
-  int64_t blocks = lane->course.environment->blocks, most = r->batch.most_rows;
-  if (blocks <= most) return index;
-  uint64_t seed = ht_random_bits((uint64_t)r->options->seed ^ 0x70e1, (uint64_t)lane->episode);
-  double u = (ht_random_uniform(seed, (uint64_t)(lane->course.iteration * most + index)) + 1) / 2;
-  return (int64_t)(((double)index + u) * (double)blocks / (double)most);
+  return ht_learning_pick((uint64_t)r->options->seed, lane->episode, lane->course.iteration, index, r->batch.most_rows,
+                          lane->course.environment->blocks);
 }
 
 static int64_t picks(const ht_rollout *r, const ht_lane *lane) {
@@ -65,20 +53,10 @@ static int64_t picks(const ht_rollout *r, const ht_lane *lane) {
   return blocks < r->batch.most_rows ? blocks : r->batch.most_rows;
 }
 
-static int sample(int actions, const float *log_probability, double u) {
-  double sum = 0;
-  for (int a = 0; a < actions - 1; a++) {
-    sum += exp((double)log_probability[a]);
-    if (u < sum) return a;
-  }
-  return actions - 1;
-}
-
 /* A level for every block, sampled; those picked are written down as transition t. */
 static void act(ht_rollout *r, const ht_packed *packed, ht_lane *lane, int64_t t) {
   ht_course *c = &lane->course;
   int64_t blocks = c->environment->blocks, next = 0, count = picks(r, lane), wanted = pick(r, lane, 0);
-  uint64_t seed = ht_random_bits((uint64_t)r->options->seed, (uint64_t)lane->episode);
   int inputs = packed->layer[0].inputs, width = packed->layer[HT_PACKED_LAYERS - 1].out;
   double value = 0;
   for (int64_t first = 0; first < blocks; first += lane->rows.rows) {
@@ -87,17 +65,17 @@ static void act(ht_rollout *r, const ht_packed *packed, ht_lane *lane, int64_t t
     ht_packed_forward(packed, rows, &lane->rows);
     for (int64_t b = 0; b < rows; b++) {
       float *y = lane->rows.activation[HT_PACKED_LAYERS] + b * width;
-      ht_log_softmax(packed->actions, y);
-      double u = (ht_random_uniform(seed, (uint64_t)(c->iteration * blocks + first + b)) + 1) / 2;
-      int action = sample(packed->actions, y, u);
+      ht_learning_log_softmax(packed->actions, y);
+      double u = ht_learning_draw((uint64_t)r->options->seed, lane->episode, c->iteration, first + b, blocks);
+      int action = ht_learning_sample(packed->actions, y, u);
       c->level[first + b] = ht_view_level(action);
-      if (first + b != wanted) continue;
-      int64_t row = t * r->batch.most_rows + next++;
-      memcpy(r->batch.state + row * inputs, lane->rows.activation[0] + b * packed->layer[0].in, (size_t)inputs * sizeof(float));
-      r->batch.action[row] = (uint8_t)action;
-      r->batch.log_probability[row] = y[action];
-      value += y[packed->actions];
-      wanted = next < count ? pick(r, lane, next) : -1;
+      for (; first + b == wanted; wanted = next < count ? pick(r, lane, next) : -1) {
+        int64_t row = t * r->batch.most_rows + next++;
+        memcpy(r->batch.state + row * inputs, lane->rows.activation[0] + b * packed->layer[0].in, (size_t)inputs * sizeof(float));
+        r->batch.action[row] = (uint8_t)action;
+        r->batch.log_probability[row] = y[action];
+        value += y[packed->actions];
+      }
     }
   }
   r->batch.rows[t] = (int32_t)count;
@@ -119,7 +97,7 @@ static float value_now(ht_rollout *r, const ht_packed *packed, ht_lane *lane) {
 
 static void begin_episode(ht_rollout *r, int k) {
   ht_lane *lane = &r->lane[k];
-  lane->episode = lane->episode < 0 ? k : lane->episode + HT_LANES_OF_EPISODES;
+  lane->episode = lane->episode < 0 ? k : lane->episode + r->options->lanes;
   ht_course_begin(r->environment[lane->episode % r->environments], (uint64_t)lane->episode, &lane->course);
   lane->total = 0;
   lane->lowest = lane->course.norm_0;
@@ -144,12 +122,12 @@ static void run_lane(ht_rollout *r, const ht_packed *packed, int k) {
   }
 }
 
-/* Generalised advantage estimate (Schulman et al. 2016), back from the end of the lane. */
+/* Back from the end of the lane. */
 static void estimate_advantages(ht_rollout *r, const ht_packed *packed, int k) {
   double next = value_now(r, packed, &r->lane[k]), advantage = 0;
   for (int64_t t = (k + 1) * r->steps - 1; t >= k * r->steps; t--) {
     double goes_on = r->last[t] ? 0 : r->options->gamma;
-    advantage = r->reward[t] + goes_on * next - r->value[t] + goes_on * r->options->gae_lambda * advantage;
+    advantage = ht_learning_advantage(r->reward[t], r->value[t], next, advantage, goes_on, r->options->gae_lambda);
     r->batch.advantage[t] = (float)advantage;
     r->batch.target[t] = (float)(advantage + r->value[t]);
     next = r->value[t];
@@ -157,14 +135,14 @@ static void estimate_advantages(ht_rollout *r, const ht_packed *packed, int k) {
 }
 
 void ht_rollout_collect(ht_rollout *r, const ht_packed *packed) {
-  int threads = r->ctx->threads;
+  int threads = r->ctx->threads, lanes = (int)r->options->lanes;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
-  for (int k = 0; k < HT_LANES_OF_EPISODES; k++) {
+  for (int k = 0; k < lanes; k++) {
     run_lane(r, packed, k);
     estimate_advantages(r, packed, k);
   }
   r->finished_count = 0;
-  for (int k = 0; k < HT_LANES_OF_EPISODES; k++)
+  for (int k = 0; k < lanes; k++)
     for (int64_t i = 0; i < r->lane_finished_count[k]; i++) r->finished[r->finished_count++] = r->lane_finished[k * r->steps + i];
 }
 
@@ -172,7 +150,7 @@ void ht_rollout_collect(ht_rollout *r, const ht_packed *packed) {
 
 enum { ROWS = 64 }; /* tiles that go through the network together */
 
-static ht_status allocate(ht_rollout *r, const ht_packed *packed) {
+static ht_status allocate_batch(ht_rollout *r, const ht_packed *packed) {
   ht_context *ctx = r->ctx;
   int64_t count = r->batch.transitions, rows = count * r->batch.most_rows;
   HT_TRY(ctx, ht_allocate(ctx, count, sizeof *r->batch.rows, &r->batch.rows));
@@ -184,20 +162,28 @@ static ht_status allocate(ht_rollout *r, const ht_packed *packed) {
   HT_TRY(ctx, ht_allocate(ctx, count, sizeof(float), &r->value));
   HT_TRY(ctx, ht_allocate(ctx, count, sizeof(float), &r->reward));
   HT_TRY(ctx, ht_allocate(ctx, count, 1, &r->last));
-  HT_TRY(ctx, ht_allocate(ctx, count, sizeof *r->finished, &r->finished));
   HT_TRY(ctx, ht_allocate(ctx, count, sizeof *r->lane_finished, &r->lane_finished));
-  for (int k = 0; k < HT_LANES_OF_EPISODES; k++) {
-    r->lane[k].episode = -1;
+  HT_TRY(ctx, ht_allocate(ctx, r->options->lanes, sizeof *r->lane_finished_count, &r->lane_finished_count));
+  for (int64_t k = 0; k < r->options->lanes; k++) {
     HT_TRY(ctx, ht_course_create(ctx, r->environments, r->environment, &r->lane[k].course));
     HT_TRY(ctx, ht_activations_create(ctx, packed, ROWS, &r->lane[k].rows));
   }
+  return HT_OK;
+}
+
+static ht_status allocate(ht_rollout *r, const ht_packed *packed, int on_device) {
+  ht_context *ctx = r->ctx;
+  HT_TRY(ctx, ht_allocate_zeroed(ctx, r->options->lanes, sizeof *r->lane, &r->lane));
+  for (int64_t k = 0; k < r->options->lanes; k++) r->lane[k].episode = -1;
+  HT_TRY(ctx, ht_allocate(ctx, r->batch.transitions, sizeof *r->finished, &r->finished));
   HT_TRY(ctx, ht_course_create(ctx, r->environments, r->environment, &r->judge.course));
   HT_TRY(ctx, ht_activations_create(ctx, packed, ROWS, &r->judge.rows));
+  if (!on_device) HT_TRY(ctx, allocate_batch(r, packed));
   return HT_OK;
 }
 
 ht_status ht_rollout_create(ht_context *ctx, const ht_train_options *options, int environments, ht_environment *const *environment,
-                            const ht_packed *packed, ht_rollout **out) {
+                            const ht_packed *packed, int on_device, ht_rollout **out) {
   ht_rollout *r;
   *out = NULL;
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *r, &r));
@@ -205,12 +191,12 @@ ht_status ht_rollout_create(ht_context *ctx, const ht_train_options *options, in
   r->options = options;
   r->environments = environments;
   r->environment = environment;
-  r->steps = options->update / HT_LANES_OF_EPISODES;
-  r->batch.transitions = r->steps * HT_LANES_OF_EPISODES;
+  r->steps = options->update / options->lanes;
+  r->batch.transitions = r->steps * options->lanes;
   for (int k = 0; k < environments; k++)
     if (environment[k]->blocks > r->batch.most_rows) r->batch.most_rows = environment[k]->blocks;
   if (r->batch.most_rows > options->tiles) r->batch.most_rows = options->tiles;
-  ht_status status = allocate(r, packed);
+  ht_status status = allocate(r, packed, on_device);
   if (status != HT_OK) {
     ht_rollout_destroy(r);
     return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
@@ -221,13 +207,14 @@ ht_status ht_rollout_create(ht_context *ctx, const ht_train_options *options, in
 
 void ht_rollout_destroy(ht_rollout *r) {
   if (!r) return;
-  void *memory[] = {r->batch.rows, r->batch.advantage, r->batch.target, r->batch.state, r->batch.action, r->batch.log_probability,
-                    r->value,      r->reward,          r->last,         r->finished,    r->lane_finished};
-  for (size_t k = 0; k < sizeof memory / sizeof *memory; k++) ht_release(r->ctx, memory[k]);
-  for (int k = 0; k < HT_LANES_OF_EPISODES; k++) {
+  for (int64_t k = 0; r->lane && k < r->options->lanes; k++) {
     ht_course_release(r->ctx, &r->lane[k].course);
     ht_activations_release(r->ctx, &r->lane[k].rows);
   }
+  void *memory[] = {r->batch.rows, r->batch.advantage, r->batch.target, r->batch.state, r->batch.action,  r->batch.log_probability,
+                    r->value,      r->reward,          r->last,         r->finished,    r->lane_finished, r->lane_finished_count,
+                    r->lane};
+  for (size_t k = 0; k < sizeof memory / sizeof *memory; k++) ht_release(r->ctx, memory[k]);
   ht_course_release(r->ctx, &r->judge.course);
   ht_activations_release(r->ctx, &r->judge.rows);
   ht_release(r->ctx, r);

@@ -5,11 +5,7 @@
 #include "train/environment.h"
 #include "train/ppo.h"
 
-enum {
-  HT_LANES_OF_EPISODES = 8, /* solves that run side by side, whatever the number of threads */
-  HT_LEARNED_RISES = 7,     /* the longest interval is 2 to one less */
-  HT_LEARNED_LONGEST = 1 << (HT_LEARNED_RISES - 1),
-};
+enum { HT_LEARNED_LONGEST = 1 << (HT_LEARNING_RISES - 1) }; /* of the intervals between two decisions */
 
 /* One solve of those, across updates. */
 typedef struct ht_lane {
@@ -20,18 +16,12 @@ typedef struct ht_lane {
   double owed;          /* progress that the recurrence claims and the gap to the truth takes away */
 } ht_lane;
 
-/* What an episode came to. */
-typedef struct ht_episode {
-  int64_t number, iterations;
-  double total; /* of the rewards, not discounted */
-} ht_episode;
-
 typedef struct ht_rollout {
   ht_context *ctx;
   const ht_train_options *options; /* borrowed, as the next two */
   int environments;
   ht_environment *const *environment;
-  ht_lane lane[HT_LANES_OF_EPISODES];
+  ht_lane *lane; /* options->lanes; without memory where a device has them */
   int64_t steps; /* a lane and update */
   ht_ppo_batch batch;
   float *value, *reward; /* a transition; value: steps + 1 a lane */
@@ -39,12 +29,13 @@ typedef struct ht_rollout {
   ht_episode *finished;  /* in the batch, by lane and time */
   int64_t finished_count;
   ht_episode *lane_finished;
-  int64_t lane_finished_count[HT_LANES_OF_EPISODES];
+  int64_t *lane_finished_count;
   ht_lane judge; /* for ht_judge */
 } ht_rollout;
 
+/* on_device: the lanes are elsewhere, and nothing is collected here. */
 ht_status ht_rollout_create(ht_context *ctx, const ht_train_options *options, int environments, ht_environment *const *environment,
-                            const ht_packed *packed, ht_rollout **rollout);
+                            const ht_packed *packed, int on_device, ht_rollout **rollout);
 void ht_rollout_destroy(ht_rollout *rollout); /* NULL is allowed */
 /* Fill the batch with the next transitions, advantages and targets included. */
 void ht_rollout_collect(ht_rollout *rollout, const ht_packed *packed);
@@ -56,7 +47,7 @@ typedef struct ht_judgement {
   int reached;             /* by the recurrence */
   double time;             /* bytes moved against those of the FP64 solve, with what is missing to the tolerance made up for in FP64 */
   double share[HT_LEVELS]; /* of the tiles, over the iterations */
-  int64_t rises[HT_LEARNED_RISES]; /* rises in precision at iterations with so many zero bits at their end */
+  int64_t rises[HT_LEARNING_RISES]; /* rises in precision at iterations with so many zero bits at their end */
 } ht_judgement;
 
 /* `interval`: iterations between two decisions. */

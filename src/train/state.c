@@ -1,9 +1,9 @@
 /* A training's state as bytes, and taking it up again. SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 #include "base/random.h"
-#include "train/trainer.h"
+#include "train/device.h"
 
-static const char MAGIC[16] = "halftone-train1";
+static const char MAGIC[16] = "halftone-train2";
 
 /* Walks over the pieces of the state in order, and measures, writes or reads each. */
 typedef struct walk {
@@ -31,7 +31,7 @@ static void course_pieces(walk *w, ht_course *c, int64_t padded) {
 }
 
 /* All that follows the header and the number of episodes, which say how long it is. */
-static void pieces(walk *w, ht_trainer *t) {
+static ht_status pieces(walk *w, ht_trainer *t) {
   int64_t weights = t->ppo->weights * (int64_t)sizeof(float), padded = 0;
   piece(w, &t->at, sizeof t->at);
   piece(w, t->returns, t->at.episodes * (int64_t)sizeof *t->returns);
@@ -41,20 +41,24 @@ static void pieces(walk *w, ht_trainer *t) {
   piece(w, &t->ppo->steps, sizeof t->ppo->steps);
   for (int k = 0; k < t->matrices; k++)
     if (t->environment[k]->padded > padded) padded = t->environment[k]->padded;
-  for (int k = 0; k < HT_LANES_OF_EPISODES; k++) {
-    ht_lane *lane = &t->rollout->lane[k];
+  for (int k = 0; k < t->options.lanes; k++) {
+    ht_lane *lane = t->learner ? &t->rollout->judge : &t->rollout->lane[k];
+    if (t->learner && w->what != MEASURE) HT_TRY(t->ctx, ht_device_fetch_lane(t, k, &lane));
     piece(w, &lane->episode, sizeof lane->episode);
     piece(w, &lane->total, sizeof lane->total);
     piece(w, &lane->lowest, sizeof lane->lowest);
     piece(w, &lane->owed, sizeof lane->owed);
     course_pieces(w, &lane->course, padded);
+    if (t->learner && w->what == READ) HT_TRY(t->ctx, ht_device_place_lane(t, k));
   }
+  return HT_OK;
 }
 
-/* A number that tells options and matrices apart; how long to train may change. */
+/* A number that tells options and matrices apart; how long to train, and where, may change. */
 static uint64_t fingerprint(const ht_trainer *t) {
   ht_train_options o = t->options;
-  o.episodes = o.patience = o.interval = 0;
+  o.episodes = o.patience = o.interval = o.lanes = 0; /* lanes: the header has them */
+  o.backend[0] = 0;
   ht_train_options_settle(&o);
   uint64_t hash = 0;
   char text[HT_OPTION_TEXT_SIZE];
@@ -77,7 +81,7 @@ static uint64_t fingerprint(const ht_trainer *t) {
 typedef struct header {
   char magic[16];
   uint64_t fingerprint, check; /* check: of all bytes behind the header */
-  int64_t episodes, size;
+  int64_t episodes, lanes, size;
 } header;
 
 static uint64_t check_of(const char *bytes, int64_t size) {
@@ -88,14 +92,15 @@ static uint64_t check_of(const char *bytes, int64_t size) {
 
 ht_status ht_trainer_state(ht_trainer *t, const void **bytes, int64_t *size) {
   HT_CHECK(t->ctx, t->prepared, HT_BAD_ARGUMENT, "there is no state before a training has run");
+  if (t->learner) HT_TRY(t->ctx, ht_device_fetch_network(t));
   walk w = {.what = MEASURE, .at = sizeof(header)};
-  pieces(&w, t);
+  HT_TRY(t->ctx, pieces(&w, t));
   ht_release(t->ctx, t->bytes);
   t->bytes = NULL;
   HT_TRY(t->ctx, ht_allocate(t->ctx, w.at, 1, &t->bytes));
   w = (walk){.what = WRITE, .bytes = t->bytes, .at = sizeof(header)};
-  pieces(&w, t);
-  header h = {.fingerprint = fingerprint(t), .episodes = t->at.episodes, .size = w.at};
+  HT_TRY(t->ctx, pieces(&w, t));
+  header h = {.fingerprint = fingerprint(t), .episodes = t->at.episodes, .lanes = t->options.lanes, .size = w.at};
   memcpy(h.magic, MAGIC, sizeof h.magic);
   h.check = check_of(w.bytes + sizeof h, w.at - (int64_t)sizeof h);
   memcpy(w.bytes, &h, sizeof h);
@@ -116,19 +121,23 @@ ht_status ht_trainer_resume(ht_trainer *t, const void *bytes, int64_t size) {
   HT_CHECK(t->ctx, h.fingerprint == fingerprint(t), HT_BAD_FORMAT,
            "the training that is to be resumed had other options or other matrices; give the same ones, or begin anew");
   HT_CHECK(t->ctx, h.episodes >= 0 && h.episodes <= size / (int64_t)sizeof(double), HT_BAD_FORMAT, "the state of the training is damaged");
+  HT_CHECK(t->ctx, !t->options.lanes || t->options.lanes == h.lanes, HT_BAD_FORMAT,
+           "the training that is to be resumed had %lld lanes, and not %lld", (long long)h.lanes, (long long)t->options.lanes);
+  t->options.lanes = h.lanes;
   HT_TRY(t->ctx, ht_trainer_prepare(t));
   HT_TRY(t->ctx, ht_trainer_make_room(t, h.episodes + 1));
   t->at.episodes = h.episodes;
   walk w = {.what = MEASURE, .at = sizeof h};
-  pieces(&w, t);
+  HT_TRY(t->ctx, pieces(&w, t));
   if (w.at != size) {
     t->at.episodes = 0;
     HT_FAIL(t->ctx, HT_BAD_FORMAT, "the state of the training is damaged: expected %lld bytes, found %lld", (long long)w.at,
             (long long)size);
   }
   w = (walk){.what = READ, .bytes = (char *)bytes, .at = sizeof h};
-  pieces(&w, t);
-  for (int k = 0; k < HT_LANES_OF_EPISODES; k++) {
+  HT_TRY(t->ctx, pieces(&w, t));
+  if (t->learner) return ht_device_place_network(t);
+  for (int k = 0; k < t->options.lanes; k++) {
     ht_lane *lane = &t->rollout->lane[k];
     if (lane->episode >= 0) lane->course.environment = t->environment[lane->episode % t->matrices];
   }

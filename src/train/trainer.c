@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "halftone/version.h"
 #include "policy/learned_file.h"
+#include "train/device.h"
 #include "train/initialise.h"
 
 /* ---- life ---- */
@@ -25,6 +26,7 @@ ht_status ht_trainer_create(ht_context *ctx, ht_trainer **trainer) {
 
 static void forget(ht_trainer *t) {
   ht_context *ctx = t->ctx;
+  ht_device_release(t);
   for (int k = 0; k < t->matrices; k++) ht_environment_destroy(t->environment[k]);
   memset(t->environment, 0, sizeof t->environment);
   ht_ppo_destroy(t->ppo);
@@ -86,9 +88,10 @@ void ht_trainer_set_progress(ht_trainer *t, ht_train_progress_fn fn, void *user)
 static ht_status prepare(ht_trainer *t) {
   ht_context *ctx = t->ctx;
   const ht_train_options *o = &t->options;
+  int on_device = ht_trains_on_device(t);
   const ht_network shape = {ht_learned_inputs(HT_LEARNED_TILES), (int)o->hidden, HT_LEVELS, NULL};
   int64_t size = ht_network_size(shape.inputs, shape.hidden, shape.actions);
-  for (int k = 0; k < t->matrices; k++) HT_TRY(ctx, ht_environment_create(ctx, t->matrix[k], o, &t->environment[k]));
+  for (int k = 0; k < t->matrices; k++) HT_TRY(ctx, ht_environment_create(ctx, t->matrix[k], o, on_device, &t->environment[k]));
   t->network = t->deployed = shape;
   HT_TRY(ctx, ht_allocate(ctx, size, sizeof(float), &t->network.weights));
   HT_TRY(ctx, ht_allocate(ctx, size, sizeof(float), &t->deployed.weights));
@@ -96,7 +99,7 @@ static ht_status prepare(ht_trainer *t) {
   HT_TRY(ctx, ht_network_initialise(ctx, (uint64_t)o->seed, &t->network));
   memcpy(t->best, t->network.weights, (size_t)size * sizeof(float));
   HT_TRY(ctx, ht_packed_create(ctx, &t->network, &t->deployed_packed));
-  HT_TRY(ctx, ht_rollout_create(ctx, o, t->matrices, t->environment, &t->deployed_packed, &t->rollout));
+  HT_TRY(ctx, ht_rollout_create(ctx, o, t->matrices, t->environment, &t->deployed_packed, on_device, &t->rollout));
   const ht_ppo_settings settings = {.clip = o->clip,
                                     .value_weight = o->value_weight,
                                     .entropy_weight = o->entropy_weight,
@@ -105,6 +108,8 @@ static ht_status prepare(ht_trainer *t) {
                                     .epochs = o->epochs,
                                     .minibatch = o->minibatch};
   HT_TRY(ctx, ht_ppo_create(ctx, &settings, &t->network, t->rollout->batch.transitions, t->rollout->batch.most_rows, &t->ppo));
+  if (on_device) return ht_device_prepare(t);
+  for (int k = 0; k < t->matrices; k++) HT_TRY(ctx, ht_environment_solve(t->environment[k]));
   return HT_OK;
 }
 
@@ -113,11 +118,14 @@ ht_status ht_trainer_prepare(ht_trainer *t) {
   HT_CHECK(t->ctx, t->matrices > 0, HT_BAD_ARGUMENT, "training needs a matrix: call ht_trainer_add_matrix first");
   double start = ht_seconds();
   ht_train_options_settle(&t->options);
+  HT_TRY(t->ctx, ht_device_choose(t));
   ht_status status = prepare(t);
-  if (status != HT_OK) {
-    forget(t);
-    return ht_trace(t->ctx, status, __func__, __FILE__, __LINE__);
+  if (status != HT_OK) forget(t);
+  if (status != HT_OK && ht_device_give_up(t, status)) {
+    status = prepare(t);
+    if (status != HT_OK) forget(t);
   }
+  if (status != HT_OK) return ht_trace(t->ctx, status, __func__, __FILE__, __LINE__);
   t->time_judge_s += ht_seconds() - start;
   t->prepared = 1;
   return HT_OK;
@@ -153,32 +161,38 @@ static void deploy(ht_trainer *t, const float *weights) {
   ht_packed_load(&t->deployed_packed, &t->deployed);
 }
 
-/* On all matrices; returns the mean of the traffic. */
-static double judge_all(ht_trainer *t, int64_t interval, ht_judgement *judgement) {
+/* On all matrices; traffic: the mean. */
+static ht_status judge_all(ht_trainer *t, int64_t interval, ht_judgement *judgement, double *traffic) {
   double sum = 0;
   for (int k = 0; k < t->matrices; k++) {
-    ht_judge(t->rollout, &t->deployed_packed, k, interval, &judgement[k]);
+    if (t->learner)
+      HT_TRY(t->ctx, ht_device_judge(t, k, interval, &judgement[k]));
+    else
+      ht_judge(t->rollout, &t->deployed_packed, k, interval, &judgement[k]);
     sum += judgement[k].time;
   }
-  return sum / t->matrices;
+  *traffic = sum / t->matrices;
+  return HT_OK;
 }
 
 /* Keep the weights if they deploy better than those kept; not more often than is cheap beside the episodes. */
-static void judge_weights(ht_trainer *t) {
+static ht_status judge_weights(ht_trainer *t) {
   static const double EPISODES_BETWEEN = 8;
   ht_judgement judgement[HT_MOST_MATRICES];
-  double one = 0;
+  double one = 0, traffic;
   for (int k = 0; k < t->matrices; k++) one += (double)t->environment[k]->iterations_64;
-  if (isfinite(t->at.best_traffic) && (double)(t->at.transitions - t->at.judged_at) < EPISODES_BETWEEN * one) return;
+  if (isfinite(t->at.best_traffic) && (double)(t->at.transitions - t->at.judged_at) < EPISODES_BETWEEN * one) return HT_OK;
   double start = ht_seconds();
+  if (t->learner) HT_TRY(t->ctx, ht_device_fetch_network(t));
   deploy(t, t->network.weights);
-  double traffic = judge_all(t, 1, judgement);
+  HT_TRY(t->ctx, judge_all(t, 1, judgement, &traffic));
   t->at.judged_at = t->at.transitions;
   if (traffic < t->at.best_traffic && !ht_stop_requested(t->ctx)) {
     t->at.best_traffic = traffic;
     memcpy(t->best, t->network.weights, (size_t)t->ppo->weights * sizeof(float));
   }
   t->time_judge_s += ht_seconds() - start;
+  return HT_OK;
 }
 
 /* The bytes of the directions that decisions every so many iterations look at, against those of the FP64 solves. */
@@ -199,30 +213,32 @@ static int64_t count_missed(const ht_trainer *t, const ht_judgement *judgement) 
 }
 
 /* Of 1, 2, 4, ... the one with the least traffic, looks included, that costs no solve its end. `one`: judgements with 1. */
-static int64_t cheapest_interval(ht_trainer *t, const ht_judgement *one) {
+static ht_status choose_cheapest_interval(ht_trainer *t, const ht_judgement *one) {
   ht_judgement j[HT_MOST_MATRICES];
-  double least = INFINITY;
-  int64_t best = 1, missed = count_missed(t, one);
+  double least = INFINITY, traffic;
+  int64_t missed = count_missed(t, one);
+  t->interval = 1;
   for (int64_t interval = 1; interval <= HT_LEARNED_LONGEST && !ht_stop_requested(t->ctx); interval *= 2) {
-    double traffic = judge_all(t, interval, j);
+    HT_TRY(t->ctx, judge_all(t, interval, j, &traffic));
     traffic += traffic_of_looks(t, interval, j);
     if (count_missed(t, j) > missed || !(traffic < least)) continue;
     least = traffic;
-    best = interval;
+    t->interval = interval;
   }
-  return best;
+  return HT_OK;
 }
 
 /* The interval, and the report's part about the solves with it: with the paper's reward chosen as the paper does, and halved where it costs
  * a solve its end. */
-static void judge_best(ht_trainer *t, ht_train_report *report) {
+static ht_status judge_best(ht_trainer *t, ht_train_report *report) {
   ht_judgement one[HT_MOST_MATRICES], j[HT_MOST_MATRICES];
   int paper = t->options.reward == HT_REWARD_PAPER;
   deploy(t, t->best);
-  judge_all(t, 1, one);
-  t->interval = t->options.interval ? t->options.interval : paper ? ht_longest_interval(t->matrices, one) : cheapest_interval(t, one);
+  HT_TRY(t->ctx, judge_all(t, 1, one, &report->traffic));
+  t->interval = t->options.interval ? t->options.interval : ht_longest_interval(t->matrices, one);
+  if (!t->options.interval && !paper) HT_TRY(t->ctx, choose_cheapest_interval(t, one));
   for (;; t->interval /= 2) {
-    report->traffic = judge_all(t, t->interval, j);
+    HT_TRY(t->ctx, judge_all(t, t->interval, j, &report->traffic));
     report->missed = count_missed(t, j);
     if (t->options.interval || report->missed <= count_missed(t, one) || t->interval == 1) break;
   }
@@ -239,6 +255,7 @@ static void judge_best(ht_trainer *t, ht_train_report *report) {
     report->residual_true = fmax(report->residual_true, j[k].true_residual);
     report->residual_true_f64 = fmax(report->residual_true_f64, j[k].true_64);
   }
+  return HT_OK;
 }
 
 /* ---- learning ---- */
@@ -272,19 +289,26 @@ static ht_status learn_once(ht_trainer *t) {
   ht_ppo_loss loss;
   double start = ht_seconds();
   HT_TRY(t->ctx, ht_trainer_make_room(t, t->at.episodes + t->rollout->batch.transitions));
-  ht_rollout_collect(t->rollout, &t->ppo->packed);
+  if (t->learner)
+    HT_TRY(t->ctx, ht_device_collect(t));
+  else
+    ht_rollout_collect(t->rollout, &t->ppo->packed);
   for (int64_t k = 0; k < t->rollout->finished_count; k++, t->at.episodes++) {
     t->returns[t->at.episodes] = t->rollout->finished[k].total;
     t->iterations[t->at.episodes] = t->rollout->finished[k].iterations;
   }
   double middle = ht_seconds();
-  ht_ppo_update(t->ppo, &t->rollout->batch, ht_random_bits((uint64_t)t->options.seed ^ 0x5f0e, (uint64_t)t->at.updates), &loss);
+  uint64_t seed = ht_random_bits((uint64_t)t->options.seed ^ 0x5f0e, (uint64_t)t->at.updates);
+  if (t->learner)
+    HT_TRY(t->ctx, ht_device_update(t, seed, &loss));
+  else
+    ht_ppo_update(t->ppo, &t->rollout->batch, seed, &loss);
   t->time_rollout_s += middle - start;
   t->time_update_s += ht_seconds() - middle;
   t->at.updates++;
   t->at.transitions += t->rollout->batch.transitions;
   t->at.entropy = loss.entropy;
-  judge_weights(t);
+  HT_TRY(t->ctx, judge_weights(t));
   return HT_OK;
 }
 
@@ -306,6 +330,7 @@ static int tell(const ht_trainer *t, double started) {
 static void describe(const ht_trainer *t, ht_train_report *r, const char *outcome, double started) {
   int64_t first = t->at.episodes < HT_RETURN_WINDOW ? t->at.episodes : HT_RETURN_WINDOW;
   snprintf(r->outcome, sizeof r->outcome, "%s", outcome);
+  snprintf(r->backend, sizeof r->backend, "%s", t->backend->name);
   r->matrices = t->matrices;
   r->tiles = 0;
   for (int k = 0; k < t->matrices; k++) r->tiles += t->environment[k]->blocks;
@@ -345,7 +370,7 @@ ht_status ht_trainer_run(ht_trainer *t, ht_train_report *report) {
   }
   ht_context_clear_stop(t->ctx); /* what an interrupted training leaves is still judged */
   double start = ht_seconds();
-  judge_best(t, report);
+  HT_TRY(t->ctx, judge_best(t, report));
   t->time_judge_s += ht_seconds() - start;
   describe(t, report, outcome, started);
   return HT_OK;

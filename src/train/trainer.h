@@ -28,6 +28,10 @@ struct ht_trainer {
   void *progress_user;
   /* from the first run, or resume, on */
   int prepared;
+  const ht_backend *backend;    /* where solves and updates run */
+  int chosen;                   /* a device, by itself */
+  int64_t lanes_asked;          /* as the option was given */
+  ht_learner *learner;          /* of a device; it then has weights, moments and lanes */
   ht_network network, deployed; /* deployed: the best weights, then as 16 bits */
   float *best;                  /* weights */
   ht_packed deployed_packed;

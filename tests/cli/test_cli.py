@@ -241,6 +241,7 @@ class Train(Cli):
     def test_a_policy_is_learned_and_used(self):
         policy, history = self.path("p.safetensors"), self.path("h.csv")
         report = json.loads(self.train("-o", policy, "--history", history, "--episodes", "20", "--json"))
+        self.assertEqual((report["backend"], report["options"]["backend"]), ("cpu", "auto"))
         self.assertEqual((report["outcome"], report["options"]["episodes"], report["missed"]), ("finished", 20, 0))
         self.assertEqual(len(pathlib.Path(history).read_text().splitlines()), report["episodes"] + 1)
         solved = self.solves(self.a, "--policy", f"learned:{policy}")
@@ -261,6 +262,8 @@ class Train(Cli):
         self.fails("needs a matrix file", "train", "-o", policy)
         self.fails("did you mean '--episodes'", "train", self.a, "-o", policy, "--episode", "3")
         self.fails("not the state of a training", "train", self.a, "-o", policy, "--resume", self.a)
+        self.fails("cpu", "train", self.a, "-o", policy, "--backend", "cuda", "--reward", "progress")
+        self.fails("lanes", "train", self.a, "-o", policy, "--lanes", "9", "--update", "8")
         self.fails("--threads takes", "train", self.a, "-o", policy, "--threads", "many")
         self.assertFalse(os.path.exists(policy))
 

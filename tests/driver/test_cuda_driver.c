@@ -15,7 +15,9 @@
 #include <math.h>
 #include <cuda.h>
 #include "backend/backend.h"
+#include "halftone/halftone.h"
 #include "support/failing.h"
+#include "support/generated.h"
 
 #define EXPECT(condition)                                                                                                                  \
   do {                                                                                                                                     \
@@ -252,6 +254,67 @@ static void host_memory_may_end(void **state) {
   in_child("fine", survives_without_memory, "cuda");
 }
 
+/* ---- training ---- */
+
+static int make_learner(run *r, ht_learner **learner) {
+  static const int64_t row_start[] = {0, 1, 2, 3};
+  static const int32_t columns[] = {0, 1, 2};
+  static const double values[] = {1, 2, 3};
+  const ht_csr_view rows[] = {{3, 3, row_start, columns, values}, {3, 3, row_start, columns, values}};
+  const ht_learner_settings settings = {
+      .ppo = {0.2, 0.25, 0.02, 1e-4, 0.5, 2, 3}, .hidden = 9, .lanes = 4, .steps = 2, .most_rows = 1, .rtol = 1e-10};
+  return r->cuda->learner_create(r->ctx, &settings, 2, rows, learner);
+}
+
+/* Whichever request is refused, nothing is left behind. */
+static int makes_learners(run *r, const char *name) {
+  ht_learner *learner = NULL;
+  ht_status status = HT_NO_MEMORY;
+  EXPECT(ht_backend_find(r->ctx, name, &r->cuda) == HT_OK);
+  long before = r->allocator.alive;
+  for (long n = 0; status == HT_NO_MEMORY; n++) {
+    r->allocator.fail_at = r->allocator.requests + n;
+    status = make_learner(r, &learner);
+    r->allocator.fail_at = -1;
+    EXPECT(status == HT_OK || (!learner && r->allocator.alive == before));
+  }
+  EXPECT(status == HT_OK);
+  r->cuda->learner_release(learner);
+  EXPECT(r->allocator.alive == before);
+  ht_context_destroy(r->ctx);
+  if (all_given_back(0)) return 1;
+  EXPECT(failing_context(&r->allocator, &r->ctx) == HT_OK);
+  return 0;
+}
+
+/* A GPU that was not asked for and does not serve is no reason to fail. */
+static int trains_on_the_cpu(run *r, const char *backend) {
+  ht_matrix *matrix;
+  ht_trainer *t;
+  ht_train_report report;
+  EXPECT(generate_line(r->ctx, "stencil2d size=15", &matrix) == HT_OK && ht_trainer_create(r->ctx, &t) == HT_OK);
+  EXPECT(ht_trainer_set_option(t, "reward", "paper") == HT_OK && ht_trainer_set_option(t, "episodes", "2") == HT_OK);
+  EXPECT(ht_trainer_set_option(t, "backend", backend) == HT_OK && ht_trainer_add_matrix(t, matrix, "generated") == HT_OK);
+  ht_status status = ht_trainer_run(t, &report);
+  if (!strcmp(backend, "auto"))
+    EXPECT(status == HT_OK && !strcmp(report.backend, "cpu"));
+  else
+    EXPECT(status == HT_DEVICE || status == HT_UNSUPPORTED);
+  ht_trainer_destroy(t);
+  ht_matrix_destroy(matrix);
+  return 0;
+}
+
+static void training_does_without_a_device(void **state) {
+  (void)state;
+  in_child("fine", makes_learners, "cuda");
+  static const char *const modes[] = {"none", "full_later", "refused", "lost"};
+  for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) {
+    in_child(modes[k], trains_on_the_cpu, "auto");
+    in_child(modes[k], trains_on_the_cpu, "cuda");
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(refusals_are_sentences),
@@ -259,6 +322,7 @@ int main(void) {
       cmocka_unit_test(the_callers_stream_is_followed),
       cmocka_unit_test(failures_are_told_once),
       cmocka_unit_test(host_memory_may_end),
+      cmocka_unit_test(training_does_without_a_device),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include "policy/learned_file.h"
 #include "support/failing.h"
 #include "support/generated.h"
+#include "train/trainer.h"
 
 typedef struct fixture {
   ht_context *ctx;
@@ -138,6 +139,65 @@ static void a_training_goes_on_as_if_it_had_not_stopped(void **state) {
   ht_trainer_destroy(late);
 }
 
+/* Another number of lanes interleaves the episodes otherwise; a state keeps its own. */
+static void lanes_go_with_the_state(void **state) {
+  fixture *f = *state;
+  ht_train_report r;
+  int64_t size, again_size;
+  char text[8];
+  ht_trainer *t = make(f, "paper", "10"), *same = make(f, "paper", "10"), *other = make(f, "paper", "10");
+  assert_int_equal(ht_trainer_set_option(t, "lanes", "5"), HT_OK);
+  assert_int_equal(ht_trainer_set_option(t, "update", "52"), HT_OK);
+  assert_int_equal(ht_trainer_set_option(same, "update", "52"), HT_OK);
+  assert_int_equal(ht_trainer_set_option(other, "update", "52"), HT_OK);
+  assert_int_equal(ht_trainer_set_option(other, "lanes", "4"), HT_OK);
+  assert_int_equal(ht_trainer_run(t, &r), HT_OK);
+  assert_int_equal(r.transitions, r.updates * 50);
+  assert_string_equal(r.backend, "cpu");
+  void *bytes = bytes_of(t, ht_trainer_state, &size);
+  assert_int_equal(ht_trainer_resume(other, bytes, size), HT_BAD_FORMAT);
+  assert_non_null(strstr(ht_context_error(f->ctx), "5 lanes"));
+  assert_int_equal(ht_trainer_resume(same, bytes, size), HT_OK);
+  assert_int_equal(ht_trainer_get_option(same, "lanes", text, sizeof text), HT_OK);
+  assert_string_equal(text, "5");
+  void *again = bytes_of(same, ht_trainer_state, &again_size);
+  assert_int_equal(again_size, size);
+  assert_memory_equal(again, bytes, (size_t)size);
+  free(bytes), free(again);
+  ht_trainer_destroy(t);
+  ht_trainer_destroy(same);
+  ht_trainer_destroy(other);
+  t = make(f, "paper", "10");
+  assert_int_equal(ht_trainer_set_option(t, "lanes", "20"), HT_OK);
+  assert_int_equal(ht_trainer_set_option(t, "update", "19"), HT_OK);
+  assert_int_equal(ht_trainer_run(t, &r), HT_BAD_OPTION);
+  ht_trainer_destroy(t);
+}
+
+/* 40 tiles in 31 ranges: two ranges meet in most tiles, and now and then both pick that one. */
+static void every_picked_row_is_written(void **state) {
+  fixture *f = *state;
+  ht_matrix *wide;
+  int64_t twice = 0;
+  assert_int_equal(generate_line(f->ctx, "stencil2d size=50", &wide), HT_OK);
+  ht_trainer *t = make(f, "paper", "1");
+  assert_int_equal(ht_trainer_add_matrix(t, wide, "wide"), HT_OK);
+  assert_int_equal(ht_trainer_set_option(t, "tiles", "31"), HT_OK);
+  assert_int_equal(ht_trainer_set_option(t, "backend", "cpu"), HT_OK);
+  assert_int_equal(ht_trainer_prepare(t), HT_OK);
+  const ht_ppo_batch *b = &t->rollout->batch;
+  for (int64_t i = 0; i < b->transitions * b->most_rows; i++) b->log_probability[i] = NAN;
+  ht_rollout_collect(t->rollout, &t->ppo->packed);
+  for (int64_t k = 0; k < b->transitions; k++)
+    for (int64_t row = k * b->most_rows; row < k * b->most_rows + b->rows[k]; row++) {
+      assert_true(b->log_probability[row] < 0);
+      twice += row > k * b->most_rows && !memcmp(b->state + 64 * row, b->state + 64 * (row - 1), 64 * sizeof *b->state);
+    }
+  assert_true(twice > 0);
+  ht_trainer_destroy(t);
+  ht_matrix_destroy(wide);
+}
+
 static void foreign_and_damaged_states_are_refused(void **state) {
   fixture *f = *state;
   ht_train_report r;
@@ -253,6 +313,8 @@ int main(void) {
                                      TEST(the_policy_can_be_read_back),
                                      TEST(bits_do_not_depend_on_threads),
                                      TEST(a_training_goes_on_as_if_it_had_not_stopped),
+                                     TEST(lanes_go_with_the_state),
+                                     TEST(every_picked_row_is_written),
                                      TEST(foreign_and_damaged_states_are_refused),
                                      TEST(bad_options_are_refused),
                                      TEST(a_matrix_that_cannot_be_solved_is_refused),

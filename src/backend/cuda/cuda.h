@@ -62,6 +62,10 @@ ht_status ht_cuda_launch(ht_cuda *cuda, ht_kernel kernel, ht_launch launch, void
 /* The most blocks of this kernel that can run at once on the device (cooperative launches need no more than these). */
 ht_status ht_cuda_resident_blocks(ht_cuda *cuda, ht_kernel kernel, unsigned block, unsigned shared_bytes, int *blocks);
 
+/* A graph of what `enqueue` launches. Its kernels must have been loaded (ht_cuda_resident_blocks does it). */
+ht_status ht_cuda_capture(ht_cuda *cuda, void (*enqueue)(void *user), void *user, const char *what, CUgraphExec *graph);
+ht_status ht_cuda_replay(ht_cuda *cuda, CUgraphExec graph, const char *what);
+
 /* `bytes` zeroed bytes of device memory. HT_NO_MEMORY tells how many were asked for and are free. */
 ht_status ht_cuda_allocate(ht_cuda *cuda, int64_t bytes, void *memory);
 void ht_cuda_release(ht_cuda *cuda, void *memory); /* NULL is allowed */
@@ -141,5 +145,18 @@ void ht_cuda_engine_get_residual(ht_engine *engine, double *r);
 void ht_cuda_engine_get_direction(ht_engine *engine, double *p);
 double ht_cuda_engine_direction_square(ht_engine *engine);
 void ht_cuda_engine_release(ht_engine *engine);
+/* learner.c */
+ht_status ht_cuda_learner_create(ht_context *ctx, const ht_learner_settings *settings, int matrices, const ht_csr_view *matrix,
+                                 ht_learner **learner);
+void ht_cuda_learner_set_limit(ht_learner *learner, int matrix, int64_t iterations);
+ht_status ht_cuda_learner_set_network(ht_learner *learner, const float *weights, const float *first, const float *second, int64_t steps);
+ht_status ht_cuda_learner_get_network(ht_learner *learner, float *weights, float *first, float *second, int64_t *steps);
+ht_status ht_cuda_learner_set_lane(ht_learner *learner, int lane, const ht_learner_lane *from);
+ht_status ht_cuda_learner_get_lane(ht_learner *learner, int lane, ht_learner_lane *to);
+ht_status ht_cuda_learner_collect(ht_learner *learner, ht_episode *finished, int64_t *count);
+ht_status ht_cuda_learner_update(ht_learner *learner, uint64_t seed, ht_ppo_loss *mean);
+ht_status ht_cuda_learner_judge(ht_learner *learner, int matrix, const float *weights, int64_t interval, int64_t most_iterations,
+                                ht_learner_judgement *judgement, double *x);
+void ht_cuda_learner_release(ht_learner *learner);
 
 #endif

@@ -76,26 +76,24 @@ static ht_status launch_iteration(ht_engine *e, int mode) {
                         HT_ARGS(a, &e->v, &e->stride, &e->update_blocks, &e->multiply_blocks[mode], &by_group));
 }
 
-/* 1 << run iterations, and a decision by the network before each `every`-th, from the first on; 0: none. Captured on our own stream: the
- * caller's is left in peace, and a graph runs on any. */
-static ht_status capture(ht_engine *e, int mode, int run, int64_t every, CUgraphExec *made) {
-  const ht_cuda_driver *driver = e->cuda->driver;
-  CUstream stream = e->cuda->stream;
-  CUgraph graph = NULL;
-  HT_TRY(e->ctx, ht_cuda_synchronize(e->cuda));
-  e->cuda->stream = e->cuda->own;
-  int entered = ht_cuda_enter(e->cuda);
-  CUresult result = driver->cuStreamBeginCapture(e->cuda->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-  for (int k = 0; result == CUDA_SUCCESS && k < 1 << run; k++) {
-    if (every && k % every == 0) ht_cuda_decide(e);
-    launch_iteration(e, mode);
+typedef struct captured_run {
+  ht_engine *engine;
+  int mode, run;
+  int64_t every;
+} captured_run;
+
+static void enqueue(void *user) {
+  const captured_run *c = user;
+  for (int k = 0; k < 1 << c->run; k++) {
+    if (c->every && k % c->every == 0) ht_cuda_decide(c->engine);
+    launch_iteration(c->engine, c->mode);
   }
-  if (result == CUDA_SUCCESS) result = driver->cuStreamEndCapture(e->cuda->stream, &graph);
-  if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(made, graph, 0);
-  if (graph) driver->cuGraphDestroy(graph);
-  ht_cuda_leave(e->cuda, entered);
-  e->cuda->stream = stream;
-  return ht_cuda_check(e->cuda, result, "making the graph of an iteration");
+}
+
+/* 1 << run iterations, and a decision by the network before each `every`-th, from the first on; 0: none. */
+static ht_status capture(ht_engine *e, int mode, int run, int64_t every, CUgraphExec *made) {
+  captured_run c = {e, mode, run, every};
+  return ht_cuda_capture(e->cuda, enqueue, &c, "making the graph of an iteration", made);
 }
 
 enum { LONGEST_RUN = HT_ENGINE_RUNS - 1 };

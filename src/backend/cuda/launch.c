@@ -119,3 +119,32 @@ ht_status ht_cuda_resident_blocks(ht_cuda *cuda, ht_kernel kernel, unsigned bloc
   snprintf(what, sizeof what, "asking how many blocks of %s fit", kernels[kernel].name);
   return ht_cuda_check(cuda, result, what);
 }
+
+/* ---- graphs ---- */
+
+/* Captured on our own stream: the caller's is left in peace, and a graph runs on any. */
+ht_status ht_cuda_capture(ht_cuda *cuda, void (*enqueue)(void *user), void *user, const char *what, CUgraphExec *graph) {
+  const ht_cuda_driver *driver = cuda->driver;
+  CUstream stream = cuda->stream;
+  CUgraph captured = NULL;
+  *graph = NULL;
+  HT_TRY(cuda->ctx, ht_cuda_synchronize(cuda));
+  cuda->stream = cuda->own;
+  int entered = ht_cuda_enter(cuda);
+  CUresult result = driver->cuStreamBeginCapture(cuda->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  if (result == CUDA_SUCCESS) enqueue(user);
+  if (result == CUDA_SUCCESS) result = driver->cuStreamEndCapture(cuda->stream, &captured);
+  if (result == CUDA_SUCCESS) result = driver->cuGraphInstantiateWithFlags(graph, captured, 0);
+  if (captured) driver->cuGraphDestroy(captured);
+  ht_cuda_leave(cuda, entered);
+  cuda->stream = stream;
+  return ht_cuda_check(cuda, result, what);
+}
+
+ht_status ht_cuda_replay(ht_cuda *cuda, CUgraphExec graph, const char *what) {
+  if (cuda->status != HT_OK) return cuda->status;
+  int entered = ht_cuda_enter(cuda);
+  CUresult result = cuda->driver->cuGraphLaunch(graph, cuda->stream);
+  ht_cuda_leave(cuda, entered);
+  return ht_cuda_check(cuda, result, what);
+}

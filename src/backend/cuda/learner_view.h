@@ -1,0 +1,104 @@
+/* A learner's data on the device, as its kernels see it. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_BACKEND_CUDA_LEARNER_VIEW_H
+#define HT_BACKEND_CUDA_LEARNER_VIEW_H
+#include <stdint.h>
+#include "backend/learning.h"
+
+enum {
+  HT_LEARNER_WIDTH = 64,  /* inputs, and units of both layers: fewer units are filled up with zeros, which stay zeros */
+  HT_LEARNER_ACTIONS = 3, /* and one head more for the value */
+  HT_LEARNER_HEADS = HT_LEARNER_ACTIONS + 1,
+  HT_LEARNER_ROWS = 32,        /* tiles that a block takes through the network at a time, and most of a transition */
+  HT_LEARNER_PITCH = 36,       /* floats from one unit's activations to the next one's: free of bank conflicts by 4 and by 1 */
+  HT_LEARNER_THREADS = 128,    /* of the kernels that use the network */
+  HT_LEARNER_MOST_LANES = 256, /* of one matrix */
+  HT_LEARNER_LOSSES = 4
+};
+
+/* What ht_learner_act does: sample an action for every tile and write down those that are learned from; write down their values alone; or
+ * take the likeliest actions. */
+enum { HT_LEARNER_SAMPLE, HT_LEARNER_PEEK, HT_LEARNER_LIKELIEST };
+
+/* The weights' order on the device, and that of their gradients: inputs by outputs, but for the heads. Behind them a copy of the second
+ * layer, outputs by inputs, for the way back. */
+enum {
+  HT_LEARNER_W1 = 0,
+  HT_LEARNER_W2 = HT_LEARNER_W1 + HT_LEARNER_WIDTH * HT_LEARNER_WIDTH,
+  HT_LEARNER_HEAD = HT_LEARNER_W2 + HT_LEARNER_WIDTH * HT_LEARNER_WIDTH, /* outputs by inputs */
+  HT_LEARNER_B1 = HT_LEARNER_HEAD + HT_LEARNER_HEADS * HT_LEARNER_WIDTH,
+  HT_LEARNER_B2 = HT_LEARNER_B1 + HT_LEARNER_WIDTH,
+  HT_LEARNER_B3 = HT_LEARNER_B2 + HT_LEARNER_WIDTH,
+  HT_LEARNER_WEIGHTS = HT_LEARNER_B3 + HT_LEARNER_HEADS,
+  HT_LEARNER_BACK = HT_LEARNER_WEIGHTS,
+  HT_LEARNER_STORED = HT_LEARNER_BACK + HT_LEARNER_WIDTH * HT_LEARNER_WIDTH
+};
+
+/* One solve. */
+typedef struct ht_learner_solve {
+  int64_t episode, iteration;
+  double total, norm_0, norm_r, rr, alpha, beta;
+  int64_t share[3], rises[HT_LEARNING_RISES]; /* of a judged one */
+  int32_t count[3];                           /* tiles at each level now */
+  int32_t over, broken, reached;
+} ht_learner_solve;
+
+/* What the host says between two replays. */
+typedef struct ht_learner_control {
+  int64_t step, steps;     /* taken, and to take until the update */
+  int64_t most_iterations; /* of an episode */
+  int64_t interval;        /* between two decisions */
+} ht_learner_control;
+
+/* The solves of one matrix. Vectors and levels: entry i of solve k is at i * lanes + k; behind the n-th there are zeros up to a whole tile.
+ */
+typedef struct ht_learner_group {
+  int64_t n, tiles;
+  const int64_t *row_start;
+  const int32_t *columns;
+  const double *values;
+  const double *right_side; /* NULL: random */
+  double *x, *r, *p, *q;    /* x: NULL where nobody looks at it */
+  uint8_t *level;
+  ht_learner_solve *solve;
+  ht_learner_control *control;
+  double *sums;      /* a block's and solve's */
+  uint32_t *arrived; /* blocks that have left their sums */
+  double rtol;
+  uint64_t seed;
+  int32_t lanes, first, stride, all_lanes; /* solve k is lane first + k * stride of all */
+  int32_t judged;                          /* the likeliest actions instead of sampled ones, and nothing is written down */
+} ht_learner_group;
+
+/* The transitions of an update, as in ht_ppo_batch; behind value_row's last one, a row a lane more. */
+typedef struct ht_learner_batch {
+  int64_t transitions, steps, most_rows;
+  int32_t *rows;
+  float *advantage, *target, *state, *log_probability, *reward, *value_row;
+  uint8_t *action, *last;
+  ht_episode *finished; /* lane * steps + ... */
+  int32_t *finished_count;
+  int32_t lanes;
+} ht_learner_batch;
+
+/* An update on its way. */
+typedef struct ht_learner_scalars {
+  uint64_t seed; /* of the order */
+  int64_t part, parts;
+  int64_t steps; /* of Adam */
+  ht_ppo_loss loss;
+  ht_adam adam;
+  int32_t stands; /* the gradient is no number, or there is no part left */
+  uint32_t arrived;
+} ht_learner_scalars;
+
+typedef struct ht_learner_weights {
+  float *weights, *first, *second, *gradient; /* weights: HT_LEARNER_STORED */
+  float *partial;                             /* gradients, a unit of rows each */
+  double *norm2;                              /* a block of the sum each */
+  double *losses;                             /* policy, value, entropy and clipped, a unit each */
+  uint32_t *order;                            /* of the transitions, an epoch each */
+  ht_learner_scalars *scalars;
+  ht_ppo_settings settings;
+} ht_learner_weights;
+
+#endif

@@ -1,0 +1,171 @@
+/* Learning a precision policy by proximal policy optimisation (Schulman et al. 2017): the formulas and plain data that the host's training
+ * (src/train) and a device's kernels share. Every function here is the only place of its formula. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_BACKEND_LEARNING_H
+#define HT_BACKEND_LEARNING_H
+#include <math.h>
+#include <stdint.h>
+#include "base/random.h"
+
+enum { HT_LEARNING_RISES = 7 }; /* the longest interval between two decisions is 2 to one less */
+
+typedef struct ht_ppo_settings {
+  double clip, value_weight, entropy_weight, learning_rate, gradient_clip;
+  int64_t epochs, minibatch; /* transitions */
+} ht_ppo_settings;
+
+typedef struct ht_ppo_loss {
+  double total, policy, value, entropy; /* total = policy + value_weight * value - entropy_weight * entropy */
+  double clipped;                       /* share of the tiles */
+} ht_ppo_loss;
+
+/* What an episode came to. */
+typedef struct ht_episode {
+  int64_t number, iterations;
+  double total; /* of the rewards, not discounted */
+} ht_episode;
+
+/* ---- actions ---- */
+
+/* The paper's 0, 1, 2: FP64, FP32, 16 bits, as an ht_level. */
+static HT_KERNELS_TOO inline int ht_learning_level(int action) { return 2 - action; }
+
+/* The number that decides about a tile: uniform in [0, 1). */
+static HT_KERNELS_TOO inline double ht_learning_draw(uint64_t seed, int64_t episode, int64_t iteration, int64_t tile, int64_t tiles) {
+  return (ht_random_uniform(ht_random_bits(seed, (uint64_t)episode), (uint64_t)(iteration * tiles + tile)) + 1) / 2;
+}
+
+static HT_KERNELS_TOO inline int ht_learning_sample(int actions, const float *log_probability, double u) {
+  double sum = 0;
+  for (int a = 0; a < actions - 1; a++) {
+    sum += exp((double)log_probability[a]);
+    if (u < sum) return a;
+  }
+  return actions - 1;
+}
+
+/* The tiles that are learned from: all, or one out of each of `most` equal ranges: two neighbours may meet in the tile that they share. */
+static HT_KERNELS_TOO inline int64_t ht_learning_pick(uint64_t seed, int64_t episode, int64_t iteration, int64_t index, int64_t most,
+                                                      int64_t tiles) {
+  if (tiles <= most) return index;
+  double u = ht_learning_draw(seed ^ 0x70e1, episode, iteration, index, most);
+  int64_t tile = (int64_t)(((double)index + u) * (double)tiles / (double)most);
+  return tile < tiles ? tile : tiles - 1;
+}
+
+/* Entry i of an episode's right-hand side where it is random. */
+static HT_KERNELS_TOO inline double ht_learning_right_side(uint64_t seed, int64_t episode, int64_t i) {
+  return ht_random_uniform(ht_random_bits(seed, (uint64_t)episode), (uint64_t)i);
+}
+
+/* ---- reward ---- */
+
+static HT_KERNELS_TOO inline double ht_learning_clamp(double v, double low, double high) { return v < low ? low : v > high ? high : v; }
+
+/* Equation 11 of the EvoCG paper. count: tiles at each level. A breakdown costs what reaching the end would have brought; a residual that
+ * jumps is bounded, so that no episode is worth more than the others together. */
+static HT_KERNELS_TOO inline double ht_learning_reward(double before, double after, const int32_t count[3], int64_t tiles, int broken,
+                                                       int reached) {
+  const double progress = 10, cost = 0.2, reward_reached = 30, most_decay = 10;
+  double sum = 0.25 * count[0] + 0.5 * count[1] + count[2];
+  if (broken) return -reward_reached;
+  double decay = after > 0 ? log(before / after) : most_decay;
+  return progress * ht_learning_clamp(decay, -most_decay, most_decay) - cost * sum / (double)tiles + (reached ? reward_reached : 0);
+}
+
+/* Generalised advantage estimate (Schulman et al. 2016): a transition's, from the one after it. goes_on: gamma, or 0 at an episode's end.
+ */
+static HT_KERNELS_TOO inline double ht_learning_advantage(double reward, double value, double next_value, double next_advantage,
+                                                          double goes_on, double lambda) {
+  return reward + goes_on * next_value - value + goes_on * lambda * next_advantage;
+}
+
+/* ---- loss ---- */
+
+/* Log-probabilities of `actions` logits, in place; returns their entropy. */
+static HT_KERNELS_TOO inline float ht_learning_log_softmax(int actions, float *logits) {
+  float largest = logits[0], sum = 0, entropy = 0;
+  for (int a = 1; a < actions; a++) largest = logits[a] > largest ? logits[a] : largest;
+  for (int a = 0; a < actions; a++) sum += expf(logits[a] - largest);
+  float shift = largest + logf(sum);
+  for (int a = 0; a < actions; a++) {
+    logits[a] -= shift;
+    entropy -= expf(logits[a]) * logits[a];
+  }
+  return entropy;
+}
+
+/* Loss of one tile's action, of weight `share`, and its gradient over the logits, which become log-probabilities:
+ *   -min(ratio A, clip(ratio) A) - entropy_weight H. */
+static HT_KERNELS_TOO inline void ht_learning_tile_loss(const ht_ppo_settings *settings, int actions, float advantage, int action,
+                                                        float old, float share, float *logits, float *gradient, ht_ppo_loss *loss) {
+  float clip = (float)settings->clip, entropy_weight = (float)settings->entropy_weight;
+  float entropy = ht_learning_log_softmax(actions, logits), ratio = expf(logits[action] - old);
+  float bounded = ratio < 1 - clip ? 1 - clip : ratio > 1 + clip ? 1 + clip : ratio;
+  int free = ratio * advantage <= bounded * advantage;
+  float slope = free ? -share * advantage * ratio : 0; /* over the action's log-probability */
+  for (int a = 0; a < actions; a++) {
+    float probability = expf(logits[a]);
+    gradient[a] = slope * ((float)(a == action) - probability) + entropy_weight * share * probability * (logits[a] + entropy);
+  }
+  loss->policy -= (double)(share * (free ? ratio : bounded) * advantage);
+  loss->entropy += (double)(share * entropy);
+  loss->clipped += bounded != ratio ? (double)share : 0;
+}
+
+/* ---- Adam (Kingma and Ba 2015) ---- */
+
+/* cut: what a gradient is multiplied by, so that its norm is at most gradient_clip. */
+typedef struct ht_adam {
+  double cut, rate, epsilon;
+} ht_adam;
+
+/* Of step number `steps`, counted from 1. */
+static HT_KERNELS_TOO inline ht_adam ht_learning_adam(const ht_ppo_settings *settings, double norm, int64_t steps) {
+  const double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, root = sqrt(1 - pow(beta2, (double)steps));
+  ht_adam adam = {norm > settings->gradient_clip ? settings->gradient_clip / norm : 1,
+                  settings->learning_rate * root / (1 - pow(beta1, (double)steps)), epsilon * root};
+  return adam;
+}
+
+static HT_KERNELS_TOO inline void ht_learning_adam_step(const ht_adam *adam, float gradient, float *first, float *second, float *weight) {
+  const double beta1 = 0.9, beta2 = 0.999;
+  double g = adam->cut * (double)gradient;
+  double m = beta1 * (double)*first + (1 - beta1) * g, v = beta2 * (double)*second + (1 - beta2) * g * g;
+  *first = (float)m;
+  *second = (float)v;
+  *weight -= (float)(adam->rate * m / (sqrt(v) + adam->epsilon));
+}
+
+/* ---- A learner: training on a device (backend.h: learner_create) ---- */
+
+typedef struct ht_learner ht_learner;
+
+typedef struct ht_learner_settings {
+  ht_ppo_settings ppo;
+  int hidden;        /* units a layer */
+  int lanes;         /* solves side by side: a multiple of the number of matrices; lane k solves with matrix k modulo that */
+  int64_t steps;     /* transitions a lane and update: number lane * steps + step */
+  int64_t most_rows; /* tiles of a transition that are learned from */
+  uint64_t seed;
+  int random_right_sides; /* else b = A*1 */
+  double rtol, gamma, gae_lambda;
+} ht_learner_settings;
+
+/* One solve on the way, between two transitions. Vectors: host memory, entries of the matrix's n unknowns; the iterate is nobody's business
+ * here. */
+typedef struct ht_learner_lane {
+  int64_t episode, iteration; /* episode: -1 before the first */
+  double total, norm_0, norm_r, rr;
+  int over;
+  double *r, *p;
+} ht_learner_lane;
+
+/* A solve with the likeliest actions. */
+typedef struct ht_learner_judgement {
+  int64_t iterations, count[3]; /* count: tiles over the iterations, read at each level */
+  int64_t rises[HT_LEARNING_RISES];
+  double residual; /* the recurrence's ||r|| / ||b|| */
+  int reached, broken;
+} ht_learner_judgement;
+
+#endif
