@@ -43,10 +43,11 @@ void ht_guard_note_levels(ht_guard *g) { g->to_replace = level_to_replace(g); }
 /* A policy that mixes low levels into its choice: the first one to be read begins a gap, and the lowest says how soon it is closed. */
 static void follow_levels(ht_guard *g) {
   ht_level lowest = level_to_replace(g);
+  if (g->asked_drop > 0 && g->to_replace < HT_LEVEL_64 && g->options->stopping == HT_STOPPING_TRUE) g->drop = g->asked_drop;
   if (lowest >= g->to_replace) return;
   if (g->to_replace == HT_LEVEL_64) g->reference = g->loop->state.norm_r;
   g->to_replace = lowest;
-  if (g->options->stopping == HT_STOPPING_TRUE) g->drop = fmax(g->drop, ht_guard_first_drop(lowest));
+  if (g->options->stopping == HT_STOPPING_TRUE) g->drop = g->asked_drop > 0 ? g->asked_drop : fmax(g->drop, ht_guard_first_drop(g, lowest));
 }
 
 void ht_guard_consult_policy(ht_guard *g) {
@@ -73,13 +74,19 @@ void ht_guard_consult_policy(ht_guard *g) {
   /* A look costs a few per cent of a product: the less it changes, the longer until the next, but for a policy that has its own time. */
   int64_t longest = g->policy.interval ? g->policy_interval : 8 * g->policy_interval;
   g->interval = sum_of_levels(g) != before ? g->policy_interval : 2 * g->interval < longest ? 2 * g->interval : longest;
+  /* A policy's own time holds unless the caller has asked for another. */
+  if (g->asked_window > 0 && g->policy_interval == g->policy.interval) g->interval = g->asked_window;
   g->next_look = s->iteration + g->interval;
 }
 
 /* How far the residual may fall before it is replaced. The replacement changes it by about a thousandth at 16 bits, which costs
  * CG few iterations; a longer fall costs more of them than it saves in replacements. At 32 bits elasticity takes 15 % more iterations
  * with one replacement at 1e-6, and 1 % with three. */
-double ht_guard_first_drop(ht_level level) { return level == HT_LEVEL_16 ? 0.03 : level == HT_LEVEL_32 ? 1e-3 : 0; }
+double ht_guard_usual_drop(ht_level level) { return level == HT_LEVEL_16 ? 0.03 : level == HT_LEVEL_32 ? 1e-3 : 0; }
+
+double ht_guard_first_drop(const ht_guard *g, ht_level level) {
+  return g->asked_drop > 0 && level < HT_LEVEL_64 ? g->asked_drop : ht_guard_usual_drop(level);
+}
 
 static void raise_floor(ht_guard *g) {
   ht_level lowest = ht_guard_lowest_level(g);
@@ -87,7 +94,7 @@ static void raise_floor(ht_guard *g) {
   ht_recorder_because(g->recorder, HT_TRACE_RAISE);
   enforce_floor(g);
   ht_guard_note_levels(g);
-  g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(ht_guard_lowest_level(g)) : 0;
+  g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(g, ht_guard_lowest_level(g)) : 0;
 }
 
 /* The level failed: over to the policy's fallback where it has one, else one level up. */

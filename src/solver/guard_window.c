@@ -23,7 +23,6 @@ static void fill_features(ht_guard *g, float feature[HT_FEATURES]) {
   const ht_policy_facts *known = g->known;
   follow_ritz(g);
   ht_feature_view view = {.iteration = s->iteration,
-                          .n = g->loop->op->n,
                           .residual = s->norm_r,
                           .residual_start = residual_before(s, s->iteration),
                           .residual_goal = g->goal,
@@ -40,6 +39,10 @@ static void fill_features(ht_guard *g, float feature[HT_FEATURES]) {
                           .nonzeros_per_row = known->nonzeros_per_row,
                           .bytes_streamed = known->bytes_streamed,
                           .cache_bytes = known->cache_bytes,
+                          .cost_16 = ht_policy_cost(known, HT_LEVEL_16),
+                          .cost_32 = ht_policy_cost(known, HT_LEVEL_32),
+                          .lost_16 = sqrt(s->error2[HT_LEVEL_16]),
+                          .lost_32 = sqrt(s->error2[HT_LEVEL_32]),
                           .unknowns_per_node = known->unknowns_per_node,
                           .device = known->device,
                           .gap_used = g->gap,
@@ -52,8 +55,15 @@ static void fill_features(ht_guard *g, float feature[HT_FEATURES]) {
 void ht_guard_decide_window(ht_guard *g, const ht_policy_view *view) {
   float feature[HT_FEATURES];
   fill_features(g, feature);
-  ht_learned_action action = ht_policy_choose_action(&g->policy, feature);
+  const ht_policy_look look = {.feature = feature,
+                               .iteration = g->loop->state.iteration,
+                               .exact_products = g->certifier.products,
+                               .residual = g->loop->state.norm_r,
+                               .bytes = g->loop->state.bytes_level};
+  ht_learned_action action = ht_policy_choose_action(&g->policy, &look);
   g->by_budget = action.theta > 0;
+  g->asked_drop = action.drop;
+  g->asked_window = action.window;
   if (g->by_budget)
     ht_policy_decide_budget(&g->policy, view, action.theta, g->loop->block_level);
   else

@@ -37,6 +37,9 @@ typedef struct ht_course {
 ht_status ht_environment_create(ht_context *ctx, const ht_matrix *matrix, const ht_train_options *options, ht_environment **environment);
 void ht_environment_destroy(ht_environment *environment); /* NULL is allowed */
 
+/* The right-hand side of that number, in the caller's order: A*1, or random entries. */
+void ht_right_side(const ht_matrix *matrix, const ht_train_options *options, uint64_t number, double *b);
+
 /* A course with room for the largest of the environments. */
 ht_status ht_course_create(ht_context *ctx, int count, ht_environment *const *environment, ht_course *course);
 void ht_course_release(ht_context *ctx, ht_course *course);

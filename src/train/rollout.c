@@ -65,7 +65,7 @@ static int64_t picks(const ht_rollout *r, const ht_lane *lane) {
   return blocks < r->batch.most_rows ? blocks : r->batch.most_rows;
 }
 
-static int sample(int actions, const float *log_probability, double u) {
+int ht_sample(int actions, const float *log_probability, double u) {
   double sum = 0;
   for (int a = 0; a < actions - 1; a++) {
     sum += exp((double)log_probability[a]);
@@ -89,7 +89,7 @@ static void act(ht_rollout *r, const ht_packed *packed, ht_lane *lane, int64_t t
       float *y = lane->rows.activation[HT_PACKED_LAYERS] + b * width;
       ht_log_softmax(packed->actions, y);
       double u = (ht_random_uniform(seed, (uint64_t)(c->iteration * blocks + first + b)) + 1) / 2;
-      int action = sample(packed->actions, y, u);
+      int action = ht_sample(packed->actions, y, u);
       c->level[first + b] = ht_view_level(action);
       if (first + b != wanted) continue;
       int64_t row = t * r->batch.most_rows + next++;

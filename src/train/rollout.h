@@ -48,6 +48,9 @@ void ht_rollout_destroy(ht_rollout *rollout); /* NULL is allowed */
 /* Fill the batch with the next transitions, advantages and targets included. */
 void ht_rollout_collect(ht_rollout *rollout, const ht_packed *packed);
 
+/* An action from the logarithms of their probabilities; u: uniform from 0 to 1. */
+int ht_sample(int actions, const float *log_probability, double u);
+
 /* How a policy does when it takes the likeliest actions. */
 typedef struct ht_judgement {
   int64_t iterations, iterations_64;

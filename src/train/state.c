@@ -3,7 +3,7 @@
 #include "base/random.h"
 #include "train/trainer.h"
 
-static const char MAGIC[16] = "halftone-train1";
+static const char MAGIC[16] = "halftone-train2";
 
 /* Walks over the pieces of the state in order, and measures, writes or reads each. */
 typedef struct walk {
@@ -39,6 +39,10 @@ static void pieces(walk *w, ht_trainer *t) {
   float *arrays[] = {t->network.weights, t->best, t->ppo->first, t->ppo->second};
   for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++) piece(w, arrays[k], weights);
   piece(w, &t->ppo->steps, sizeof t->ppo->steps);
+  if (t->window) { /* its solves have ended: only which comes next */
+    for (int k = 0; k < t->window->workers; k++) piece(w, &t->window->worker[k].episodes, sizeof t->window->worker[k].episodes);
+    return;
+  }
   for (int k = 0; k < t->matrices; k++)
     if (t->environment[k]->padded > padded) padded = t->environment[k]->padded;
   for (int k = 0; k < HT_LANES_OF_EPISODES; k++) {
@@ -54,7 +58,8 @@ static void pieces(walk *w, ht_trainer *t) {
 /* A number that tells options and matrices apart; how long to train may change. */
 static uint64_t fingerprint(const ht_trainer *t) {
   ht_train_options o = t->options;
-  o.episodes = o.patience = o.interval = 0;
+  o.episodes = o.patience = 0;
+  if (o.state == HT_STATE_PAPER) o.interval = 0; /* chosen at the end */
   ht_train_options_settle(&o);
   uint64_t hash = 0;
   char text[HT_OPTION_TEXT_SIZE];
@@ -128,7 +133,7 @@ ht_status ht_trainer_resume(ht_trainer *t, const void *bytes, int64_t size) {
   }
   w = (walk){.what = READ, .bytes = (char *)bytes, .at = sizeof h};
   pieces(&w, t);
-  for (int k = 0; k < HT_LANES_OF_EPISODES; k++) {
+  for (int k = 0; t->rollout && k < HT_LANES_OF_EPISODES; k++) {
     ht_lane *lane = &t->rollout->lane[k];
     if (lane->episode >= 0) lane->course.environment = t->environment[lane->episode % t->matrices];
   }

@@ -29,6 +29,7 @@ static void forget(ht_trainer *t) {
   memset(t->environment, 0, sizeof t->environment);
   ht_ppo_destroy(t->ppo);
   ht_rollout_destroy(t->rollout);
+  ht_window_destroy(t->window);
   ht_packed_release(&t->deployed_packed);
   float **weights[] = {&t->network.weights, &t->deployed.weights, &t->best};
   for (size_t k = 0; k < sizeof weights / sizeof *weights; k++) {
@@ -37,6 +38,7 @@ static void forget(ht_trainer *t) {
   }
   t->ppo = NULL;
   t->rollout = NULL;
+  t->window = NULL;
   t->prepared = 0;
 }
 
@@ -83,12 +85,44 @@ void ht_trainer_set_progress(ht_trainer *t, ht_train_progress_fn fn, void *user)
 
 /* ---- preparation ---- */
 
+static int is_window(const ht_trainer *t) { return t->options.state == HT_STATE_FEATURES; }
+
+static ht_learned_kind kind(const ht_trainer *t) { return is_window(t) ? HT_LEARNED_WINDOW : HT_LEARNED_TILES; }
+
+/* What the solves are made with, and what the network will be. */
+static ht_status prepare_solves(ht_trainer *t, ht_network *shape) {
+  const ht_train_options *o = &t->options;
+  *shape = (ht_network){ht_learned_inputs(kind(t)), (int)o->hidden, HT_LEVELS, NULL};
+  if (is_window(t)) {
+    HT_TRY(t->ctx, ht_window_create(t->ctx, o, t->matrices, t->matrix, &t->window));
+    shape->actions = t->window->actions;
+    return HT_OK;
+  }
+  for (int k = 0; k < t->matrices; k++) HT_TRY(t->ctx, ht_environment_create(t->ctx, t->matrix[k], o, &t->environment[k]));
+  return HT_OK;
+}
+
+static ht_status prepare_rollout(ht_trainer *t, int64_t *transitions, int64_t *rows) {
+  if (is_window(t)) {
+    HT_TRY(t->ctx, ht_window_attach(t->window, &t->deployed_packed));
+    *transitions = t->window->most;
+    *rows = 1;
+    return HT_OK;
+  }
+  HT_TRY(t->ctx, ht_rollout_create(t->ctx, &t->options, t->matrices, t->environment, &t->deployed_packed, &t->rollout));
+  *transitions = t->rollout->batch.transitions;
+  *rows = t->rollout->batch.most_rows;
+  return HT_OK;
+}
+
 static ht_status prepare(ht_trainer *t) {
   ht_context *ctx = t->ctx;
   const ht_train_options *o = &t->options;
-  const ht_network shape = {ht_learned_inputs(HT_LEARNED_TILES), (int)o->hidden, HT_LEVELS, NULL};
+  ht_network shape;
+  int64_t transitions, rows;
+  HT_TRY(ctx, ht_train_options_check(ctx, o));
+  HT_TRY(ctx, prepare_solves(t, &shape));
   int64_t size = ht_network_size(shape.inputs, shape.hidden, shape.actions);
-  for (int k = 0; k < t->matrices; k++) HT_TRY(ctx, ht_environment_create(ctx, t->matrix[k], o, &t->environment[k]));
   t->network = t->deployed = shape;
   HT_TRY(ctx, ht_allocate(ctx, size, sizeof(float), &t->network.weights));
   HT_TRY(ctx, ht_allocate(ctx, size, sizeof(float), &t->deployed.weights));
@@ -96,7 +130,7 @@ static ht_status prepare(ht_trainer *t) {
   HT_TRY(ctx, ht_network_initialise(ctx, (uint64_t)o->seed, &t->network));
   memcpy(t->best, t->network.weights, (size_t)size * sizeof(float));
   HT_TRY(ctx, ht_packed_create(ctx, &t->network, &t->deployed_packed));
-  HT_TRY(ctx, ht_rollout_create(ctx, o, t->matrices, t->environment, &t->deployed_packed, &t->rollout));
+  HT_TRY(ctx, prepare_rollout(t, &transitions, &rows));
   const ht_ppo_settings settings = {.clip = o->clip,
                                     .value_weight = o->value_weight,
                                     .entropy_weight = o->entropy_weight,
@@ -104,7 +138,7 @@ static ht_status prepare(ht_trainer *t) {
                                     .gradient_clip = o->gradient_clip,
                                     .epochs = o->epochs,
                                     .minibatch = o->minibatch};
-  HT_TRY(ctx, ht_ppo_create(ctx, &settings, &t->network, t->rollout->batch.transitions, t->rollout->batch.most_rows, &t->ppo));
+  HT_TRY(ctx, ht_ppo_create(ctx, &settings, &t->network, transitions, rows, &t->ppo));
   return HT_OK;
 }
 
@@ -153,60 +187,90 @@ static void deploy(ht_trainer *t, const float *weights) {
   ht_packed_load(&t->deployed_packed, &t->deployed);
 }
 
-/* On all matrices; returns the mean of the traffic. */
-static double judge_all(ht_trainer *t, int64_t interval, ht_judgement *judgement) {
+/* Solves that are judged: of each matrix one, or one a preconditioner. */
+int ht_trainer_cases(const ht_trainer *t) { return is_window(t) ? t->window->cases : t->matrices; }
+
+/* All of them; *traffic: their mean. */
+static ht_status judge_all(ht_trainer *t, int64_t interval, ht_judgement *judgement, double *traffic) {
   double sum = 0;
-  for (int k = 0; k < t->matrices; k++) {
-    ht_judge(t->rollout, &t->deployed_packed, k, interval, &judgement[k]);
+  int count = ht_trainer_cases(t);
+  *traffic = NAN;
+  if (is_window(t)) {
+    HT_TRY(t->ctx, ht_window_judge(t->window, &t->deployed, judgement));
+  } else {
+    for (int k = 0; k < count; k++) ht_judge(t->rollout, &t->deployed_packed, k, interval, &judgement[k]);
+  }
+  int judged = 0;
+  for (int k = 0; k < count; k++) {
+    judged += judgement[k].iterations_64 > 0;
     sum += judgement[k].time;
   }
-  return sum / t->matrices;
+  *traffic = sum / judged;
+  return HT_OK;
+}
+
+/* Solves are learned from, a transition each: how many between two judgements are enough to make these cheap. */
+static int64_t transitions_between(const ht_trainer *t) {
+  enum { EPISODES_BETWEEN = 8, UPDATES_BETWEEN = 2 };
+  int64_t one = 0;
+  if (is_window(t)) return UPDATES_BETWEEN * t->options.update;
+  for (int k = 0; k < t->matrices; k++) one += t->environment[k]->iterations_64;
+  return EPISODES_BETWEEN * one;
 }
 
 /* Keep the weights if they deploy better than those kept; not more often than is cheap beside the episodes. */
-static void judge_weights(ht_trainer *t) {
-  static const double EPISODES_BETWEEN = 8;
-  ht_judgement judgement[HT_MOST_MATRICES];
-  double one = 0;
-  for (int k = 0; k < t->matrices; k++) one += (double)t->environment[k]->iterations_64;
-  if (isfinite(t->at.best_traffic) && (double)(t->at.transitions - t->at.judged_at) < EPISODES_BETWEEN * one) return;
-  double start = ht_seconds();
+static ht_status judge_weights(ht_trainer *t) {
+  ht_judgement judgement[HT_MOST_CASES];
+  double traffic, start = ht_seconds();
+  if (isfinite(t->at.best_traffic) && t->at.transitions - t->at.judged_at < transitions_between(t)) return HT_OK;
   deploy(t, t->network.weights);
-  double traffic = judge_all(t, 1, judgement);
+  HT_TRY(t->ctx, judge_all(t, 1, judgement, &traffic));
   t->at.judged_at = t->at.transitions;
   if (traffic < t->at.best_traffic && !ht_stop_requested(t->ctx)) {
     t->at.best_traffic = traffic;
     memcpy(t->best, t->network.weights, (size_t)t->ppo->weights * sizeof(float));
   }
   t->time_judge_s += ht_seconds() - start;
+  return HT_OK;
+}
+
+static int64_t count_missed(int count, const ht_judgement *j) {
+  int64_t missed = 0;
+  for (int k = 0; k < count; k++) missed += j[k].iterations_64 > 0 && !j[k].reached;
+  return missed;
 }
 
 /* The interval, and the report's part about the solves with it. Where it costs a solve its end, it is halved. */
-static void judge_best(ht_trainer *t, ht_train_report *report) {
-  ht_judgement j[HT_MOST_MATRICES];
-  int64_t missed = 0;
+static ht_status judge_best(ht_trainer *t, ht_train_report *report) {
+  ht_judgement j[HT_MOST_CASES];
+  int cases = ht_trainer_cases(t), judged = 0;
   deploy(t, t->best);
-  judge_all(t, 1, j);
-  for (int k = 0; k < t->matrices; k++) missed += !j[k].reached;
-  t->interval = t->options.interval ? t->options.interval : ht_longest_interval(t->matrices, j, &report->delayed);
-  for (;; t->interval /= 2) {
-    report->traffic = judge_all(t, t->interval, j);
-    report->missed = 0;
-    for (int k = 0; k < t->matrices; k++) report->missed += !j[k].reached;
-    if (t->options.interval || report->missed <= missed || t->interval == 1) break;
+  HT_TRY(t->ctx, judge_all(t, 1, j, &report->traffic));
+  int64_t missed = count_missed(cases, j);
+  if (is_window(t)) {
+    t->interval = t->window->chooser.interval; /* the actions say when */
+  } else {
+    t->interval = t->options.interval ? t->options.interval : ht_longest_interval(cases, j, &report->delayed);
+    for (;; t->interval /= 2) {
+      HT_TRY(t->ctx, judge_all(t, t->interval, j, &report->traffic));
+      if (t->options.interval || count_missed(cases, j) <= missed || t->interval == 1) break;
+    }
   }
+  report->missed = count_missed(cases, j);
   report->interval = t->interval;
   report->iterations = report->iterations_f64 = 0;
   report->share_f64 = report->share_f32 = report->share_16 = report->residual_true = report->residual_true_f64 = 0;
-  for (int k = 0; k < t->matrices; k++) {
+  for (int k = 0; k < cases; k++) judged += j[k].iterations_64 > 0;
+  for (int k = 0; k < cases; k++) {
     report->iterations += j[k].iterations;
     report->iterations_f64 += j[k].iterations_64;
-    report->share_f64 += j[k].share[HT_LEVEL_64] / t->matrices;
-    report->share_f32 += j[k].share[HT_LEVEL_32] / t->matrices;
-    report->share_16 += j[k].share[HT_LEVEL_16] / t->matrices;
+    report->share_f64 += j[k].share[HT_LEVEL_64] / judged;
+    report->share_f32 += j[k].share[HT_LEVEL_32] / judged;
+    report->share_16 += j[k].share[HT_LEVEL_16] / judged;
     report->residual_true = fmax(report->residual_true, j[k].true_residual);
     report->residual_true_f64 = fmax(report->residual_true_f64, j[k].true_64);
   }
+  return HT_OK;
 }
 
 /* ---- learning ---- */
@@ -236,23 +300,35 @@ static int has_settled(ht_trainer *t) {
   return t->options.patience && t->at.episodes - t->at.improved_at >= t->options.patience;
 }
 
+/* The next transitions, and the episodes that ended with them. */
+static ht_status collect(ht_trainer *t) {
+  if (is_window(t))
+    HT_TRY(t->ctx, ht_window_collect(t->window, &t->ppo->packed));
+  else
+    ht_rollout_collect(t->rollout, &t->ppo->packed);
+  const ht_episode *finished = is_window(t) ? t->window->finished : t->rollout->finished;
+  int64_t count = is_window(t) ? t->window->finished_count : t->rollout->finished_count;
+  HT_TRY(t->ctx, ht_trainer_make_room(t, t->at.episodes + count));
+  for (int64_t k = 0; k < count; k++, t->at.episodes++) {
+    t->returns[t->at.episodes] = finished[k].total;
+    t->iterations[t->at.episodes] = finished[k].iterations;
+  }
+  return HT_OK;
+}
+
 static ht_status learn_once(ht_trainer *t) {
   ht_ppo_loss loss;
   double start = ht_seconds();
-  HT_TRY(t->ctx, ht_trainer_make_room(t, t->at.episodes + t->rollout->batch.transitions));
-  ht_rollout_collect(t->rollout, &t->ppo->packed);
-  for (int64_t k = 0; k < t->rollout->finished_count; k++, t->at.episodes++) {
-    t->returns[t->at.episodes] = t->rollout->finished[k].total;
-    t->iterations[t->at.episodes] = t->rollout->finished[k].iterations;
-  }
+  HT_TRY(t->ctx, collect(t));
+  ht_ppo_batch *batch = is_window(t) ? &t->window->batch : &t->rollout->batch;
   double middle = ht_seconds();
-  ht_ppo_update(t->ppo, &t->rollout->batch, ht_random_bits((uint64_t)t->options.seed ^ 0x5f0e, (uint64_t)t->at.updates), &loss);
+  ht_ppo_update(t->ppo, batch, ht_random_bits((uint64_t)t->options.seed ^ 0x5f0e, (uint64_t)t->at.updates), &loss);
   t->time_rollout_s += middle - start;
   t->time_update_s += ht_seconds() - middle;
   t->at.updates++;
-  t->at.transitions += t->rollout->batch.transitions;
+  t->at.transitions += batch->transitions;
   t->at.entropy = loss.entropy;
-  judge_weights(t);
+  HT_TRY(t->ctx, judge_weights(t));
   return HT_OK;
 }
 
@@ -276,7 +352,7 @@ static void describe(const ht_trainer *t, ht_train_report *r, const char *outcom
   snprintf(r->outcome, sizeof r->outcome, "%s", outcome);
   r->matrices = t->matrices;
   r->tiles = 0;
-  for (int k = 0; k < t->matrices; k++) r->tiles += t->environment[k]->blocks;
+  for (int k = 0; k < t->matrices; k++) r->tiles += (ht_matrix_rows(t->matrix[k]) + HT_COLUMN_BLOCK - 1) / HT_COLUMN_BLOCK;
   r->episodes = t->at.episodes;
   r->transitions = t->at.transitions;
   r->updates = t->at.updates;
@@ -313,7 +389,7 @@ ht_status ht_trainer_run(ht_trainer *t, ht_train_report *report) {
   }
   ht_context_clear_stop(t->ctx); /* what an interrupted training leaves is still judged */
   double start = ht_seconds();
-  judge_best(t, report);
+  HT_TRY(t->ctx, judge_best(t, report));
   t->time_judge_s += ht_seconds() - start;
   describe(t, report, outcome, started);
   return HT_OK;
@@ -326,15 +402,13 @@ int64_t ht_trainer_history(const ht_trainer *t, const double **returns, const in
 }
 
 ht_status ht_trainer_policy(ht_trainer *t, const void **bytes, int64_t *size) {
-  static const char *const rewards[] = {"paper", "progress"};
+  static const char *const rewards[] = {"auto", "paper", "progress", "time"};
   HT_CHECK(t->ctx, t->prepared && t->interval, HT_BAD_ARGUMENT, "there is no policy before a training has run");
-  ht_learned learned = {.kind = HT_LEARNED_TILES,
-                        .network = t->network,
-                        .interval = (int)t->interval,
-                        .state = "paper",
-                        .seed = (uint64_t)t->options.seed,
-                        .episodes = t->at.episodes};
+  ht_learned learned = {
+      .kind = kind(t), .network = t->network, .interval = (int)t->interval, .seed = (uint64_t)t->options.seed, .episodes = t->at.episodes};
   learned.network.weights = t->best;
+  snprintf(learned.state, sizeof learned.state, "%s", is_window(t) ? "features" : "paper");
+  if (is_window(t)) snprintf(learned.actions, sizeof learned.actions, "%s", t->options.actions);
   snprintf(learned.reward, sizeof learned.reward, "%s", rewards[t->options.reward]);
   snprintf(learned.trained_on, sizeof learned.trained_on, "%s", t->trained_on);
   snprintf(learned.version, sizeof learned.version, "%s", ht_version());
