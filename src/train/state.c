@@ -40,7 +40,12 @@ static void pieces(walk *w, ht_trainer *t) {
   for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++) piece(w, arrays[k], weights);
   piece(w, &t->ppo->steps, sizeof t->ppo->steps);
   if (t->window) { /* its solves have ended: only which comes next */
-    for (int k = 0; k < t->window->workers; k++) piece(w, &t->window->worker[k].episodes, sizeof t->window->worker[k].episodes);
+    for (int k = 0; k < t->window->workers; k++) {
+      ht_window_worker *worker = &t->window->worker[k];
+      piece(w, &worker->episodes, sizeof worker->episodes);
+      piece(w, &worker->mean, sizeof worker->mean);
+      piece(w, &worker->square, sizeof worker->square);
+    }
     return;
   }
   for (int k = 0; k < t->matrices; k++)

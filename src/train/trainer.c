@@ -211,7 +211,7 @@ static ht_status judge_all(ht_trainer *t, int64_t interval, ht_judgement *judgem
 
 /* Solves are learned from, a transition each: how many between two judgements are enough to make these cheap. */
 static int64_t transitions_between(const ht_trainer *t) {
-  enum { EPISODES_BETWEEN = 8, UPDATES_BETWEEN = 2 };
+  enum { EPISODES_BETWEEN = 8, UPDATES_BETWEEN = 8 };
   int64_t one = 0;
   if (is_window(t)) return UPDATES_BETWEEN * t->options.update;
   for (int k = 0; k < t->matrices; k++) one += t->environment[k]->iterations_64;
@@ -302,12 +302,17 @@ static int has_settled(ht_trainer *t) {
 
 /* The next transitions, and the episodes that ended with them. */
 static ht_status collect(ht_trainer *t) {
-  if (is_window(t))
+  const ht_episode *finished;
+  int64_t count;
+  if (is_window(t)) {
     HT_TRY(t->ctx, ht_window_collect(t->window, &t->ppo->packed));
-  else
+    finished = t->window->finished;
+    count = t->window->finished_count;
+  } else {
     ht_rollout_collect(t->rollout, &t->ppo->packed);
-  const ht_episode *finished = is_window(t) ? t->window->finished : t->rollout->finished;
-  int64_t count = is_window(t) ? t->window->finished_count : t->rollout->finished_count;
+    finished = t->rollout->finished;
+    count = t->rollout->finished_count;
+  }
   HT_TRY(t->ctx, ht_trainer_make_room(t, t->at.episodes + count));
   for (int64_t k = 0; k < count; k++, t->at.episodes++) {
     t->returns[t->at.episodes] = finished[k].total;

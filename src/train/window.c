@@ -79,11 +79,27 @@ static void solve(const ht_window *r, ht_window_worker *w, int right_side) {
   if (w->packed && w->count > w->begun) w->reward[w->count - 1] -= (float)missed;
 }
 
+/* What a choice is worth differs a hundredfold between matrices. So that each has its say, rewards are taken by how much the earnings of
+ * its solves have varied; a case whose solves all earn the same has nothing to teach. */
+static double scale_of(const ht_window_worker *w) {
+  static const double LEAST = 0.05, UNKNOWN = 0.2;
+  enum { KNOWN = 4 };
+  double deviation = sqrt(fmax(w->square - w->mean * w->mean, 0));
+  return 1 / (w->episodes <= KNOWN ? UNKNOWN : fmax(deviation, LEAST));
+}
+
+static void remember(ht_window_worker *w) {
+  static const double OLD = 0.95;
+  double old = fmin(OLD, 1 - 1 / (double)w->episodes);
+  w->mean = old * w->mean + (1 - old) * w->total;
+  w->square = old * w->square + (1 - old) * w->total * w->total;
+}
+
 /* Generalised advantage estimate (Schulman et al. 2016), back from the end. */
 static void estimate_advantages(const ht_train_options *o, ht_window_worker *w) {
-  double next = 0, advantage = 0;
+  double next = 0, advantage = 0, scale = scale_of(w);
   for (int64_t t = w->count - 1; t >= w->begun; t--) {
-    advantage = w->reward[t] + o->gamma * next - w->value[t] + o->gamma * o->gae_lambda * advantage;
+    advantage = scale * w->reward[t] + o->gamma * next - w->value[t] + o->gamma * o->gae_lambda * advantage;
     w->advantage[t] = (float)advantage;
     w->target[t] = (float)(advantage + w->value[t]);
     next = w->value[t];
@@ -110,6 +126,7 @@ static void collect(const ht_window *r, int k, const ht_packed *packed) {
     ht_solver_pretend_cache(w->solver, cache_of(w, w->seed));
     solve(r, w, 1 + (int)(ht_random_bits(w->seed, 1) % (HT_WINDOW_RIGHT_SIDES - 1)));
     estimate_advantages(r->options, w);
+    remember(w);
     w->finished[w->finished_count++] = (ht_episode){number, w->report.iterations, w->total};
   }
 }

@@ -21,9 +21,10 @@ typedef struct ht_window_worker {
   double *b, *x;
   double *fallen[HT_WINDOW_RIGHT_SIDES]; /* of the FP64 solves (ht_price) */
   int64_t iterations_64[HT_WINDOW_RIGHT_SIDES];
-  double true_64;   /* of the first, by ||b|| */
-  int idle;         /* FP64 takes too many iterations here, and not with the other preconditioner: left out */
-  int64_t episodes; /* sampled so far */
+  double true_64;      /* of the first, by ||b|| */
+  int idle;            /* FP64 takes too many iterations here, and not with the other preconditioner: left out */
+  int64_t episodes;    /* sampled so far */
+  double mean, square; /* of what these earned, the older the less */
   /* of the solve on the way: who chooses, and where it stands */
   const ht_packed *packed;   /* samples; else */
   const ht_network *network; /* takes the likeliest; neither: FP64 */
