@@ -79,10 +79,10 @@ static void solve(const ht_window *r, ht_window_worker *w, int right_side) {
   if (w->packed && w->count > w->begun) w->reward[w->count - 1] -= (float)missed;
 }
 
-/* What a choice is worth differs a hundredfold between matrices. So that each has its say, rewards are taken by how much the earnings of
- * its solves have varied; a case whose solves all earn the same has nothing to teach. */
+/* What a choice is worth differs a hundredfold between matrices. So that none drowns the others, rewards are taken by how much the earnings
+ * of its solves have varied, where that is much. */
 static double scale_of(const ht_window_worker *w) {
-  static const double LEAST = 0.05, UNKNOWN = 0.2;
+  static const double LEAST = 0.2, UNKNOWN = 0.3;
   enum { KNOWN = 4 };
   double deviation = sqrt(fmax(w->square - w->mean * w->mean, 0));
   return 1 / (w->episodes <= KNOWN ? UNKNOWN : fmax(deviation, LEAST));
