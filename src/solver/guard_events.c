@@ -47,7 +47,8 @@ static ht_status on_reached(ht_guard *g, ht_cg_event event, int *done, ht_outcom
   ht_guard_replace(g, norm, change);
   ht_guard_restart(g);
   if (ht_guard_lowest_level(g) < HT_LEVEL_64) {
-    if (!g->policy.replaces || norm > 0.5 * before) ht_guard_give_up_level(g);
+    /* the budget, too, has spent what it was given: near the goal it would allow everything, and the way down is as long as at first */
+    if (!g->policy.replaces || g->by_budget || norm > 0.5 * before) ht_guard_give_up_level(g);
     return HT_OK;
   }
   g->futile = norm > 0.5 * g->claimed ? g->futile + 1 : 0;
@@ -183,7 +184,8 @@ static ht_status check_patience(ht_guard *g) {
   int idle = s->iteration - g->improved_at >= (learned ? PATIENCE_LEARNED : PATIENCE) + g->improved_at,
       late = s->iteration > s->iteration_end / 2;
   ht_level lowest = ht_guard_lowest_level(g);
-  if (g->to_replace == HT_LEVEL_64 || lowest == HT_LEVEL_64 || (lowest == HT_LEVEL_32 && !learned) || !(idle || late)) return HT_OK;
+  if ((g->to_replace == HT_LEVEL_64 && !g->by_budget) || lowest == HT_LEVEL_64 || (lowest == HT_LEVEL_32 && !learned) || !(idle || late))
+    return HT_OK;
   HT_TRY(g->ctx, leave_level(g));
   ht_guard_restart(g); /* a direction that led nowhere is conjugate to nothing */
   g->improved_at = s->iteration;
