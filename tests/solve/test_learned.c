@@ -214,7 +214,7 @@ static void intervals_are_kept(void **state) {
   (void)state;
   OK(ht_context_create(&ctx));
   ht_matrix *a; /* well conditioned: the guard lets f32 pass from the first such look on */
-  OK(generate_line(ctx, "spd size=200 condition=30", &a));
+  OK(generate_line(ctx, "spd size=200 condition=100", &a));
   int64_t n = ht_matrix_rows(a);
   double *x = vector(n), *b = vector(n);
   char policy[2 * PATH_SIZE];
@@ -237,7 +237,7 @@ static void intervals_are_kept(void **state) {
 /* A low level is not read before the residual has fallen by a decade, nor where the matrix does not bear it: the budget's choice is then.
  */
 static void windows_wait_and_are_clipped(void **state) {
-  static const char *const problems[] = {"spd size=200 condition=30", "spd size=200 condition=1e7"};
+  static const char *const problems[] = {"spd size=200 condition=30", "spd size=200 condition=1e5"};
   ht_context *ctx;
   (void)state;
   OK(ht_context_create(&ctx));
@@ -249,12 +249,12 @@ static void windows_wait_and_are_clipped(void **state) {
     double *x = vector(n), *b = vector(n);
     random_vector(3, n, b);
     say(ctx, learned_always(ctx, HT_LEARNED_WINDOW, SAY_16, 4), "low", policy);
-    settings_list how = {{"rtol", "1e-8"}, {"exactness-flags", "no"}, {"precond", "none"}, {NULL, NULL}};
-    ht_report low = solve_with(ctx, a, "fixed:bf16", how, b, x), r = solve_with(ctx, a, policy, how, b, x);
-    double sweep = low.bytes_16 / (double)(low.iterations + 1);
+    settings_list how = {{"rtol", "1e-8"}, {"exactness-flags", "no"}, {"precond", "none"}, {"max-iterations", "20000"}};
+    ht_report f64 = solve_with(ctx, a, "fixed:f64", how, b, x), r = solve_with(ctx, a, policy, how, b, x);
+    double sweep = f64.bytes_f64 / (double)f64.products / 4; /* of a product at 16 bits, about */
     assert_int_equal(r.outcome, HT_CONVERGED);
-    if (k == 0) assert_true(r.bytes_16 > 10 * sweep && r.bytes_16 < (double)(r.iterations - 4) * sweep);
-    if (k == 1) assert_true(r.bytes_16 < 0.5 * (double)r.iterations * sweep);
+    if (k == 0) assert_true(r.bytes_16 > 3 * sweep && r.bytes_f64 > 3 * sweep);
+    if (k == 1) assert_true(r.bytes_16 < 0.5 * (double)r.iterations * sweep && r.iterations <= 2 * f64.iterations);
     forget(policy);
     free(x), free(b);
     ht_matrix_destroy(a);
