@@ -143,22 +143,32 @@ static int write_history(const training *t, const char *path) {
   return output_close(t->ctx, &output);
 }
 
+/* Such a policy's actions say when it looks again. */
+static int is_for_whole_matrices(const training *t) {
+  char state[16];
+  return ht_trainer_get_option(t->trainer, "state", state, sizeof state) == HT_OK && !strcmp(state, "features");
+}
+
 static void show(const training *t) {
   const ht_train_report *r = &t->report;
   const char *policy = args_value(t->args, "-o");
-  line(stdout, "training", "%s after %s episodes: %s iterations, %s updates, %s", r->outcome, text_count(r->episodes).text,
+  int whole = is_for_whole_matrices(t);
+  line(stdout, "training", "%s after %s episodes: %s transitions, %s updates, %s", r->outcome, text_count(r->episodes).text,
        text_count(r->transitions).text, text_count(r->updates).text, text_seconds(r->time_s).text);
   line(stdout, NULL, "%s solving, %s learning, %s judging, on %s", text_seconds(r->time_rollout_s).text,
        text_seconds(r->time_update_s).text, text_seconds(r->time_judge_s).text, r->backend);
   line(stdout, "return", "%.3f at first, %.3f at last, %.3f at best", r->return_first, r->return_last, r->return_best);
-  line(stdout, "policy", "%s tiles, a decision every %lld iterations, which delays %s of the rises in precision", text_count(r->tiles).text,
-       (long long)r->interval, text_share(r->delayed).text);
+  if (whole)
+    line(stdout, "policy", "one action for the whole matrix");
+  else
+    line(stdout, "policy", "%s tiles, a decision every %lld iterations, which delays %s of the rises in precision",
+         text_count(r->tiles).text, (long long)r->interval, text_share(r->delayed).text);
   line(stdout, "precision", "%s FP64, %s FP32, %s 16 bits", text_share(r->share_f64).text, text_share(r->share_f32).text,
        text_share(r->share_16).text);
   line(stdout, "iterations", "%s, and %s in FP64", text_count(r->iterations).text, text_count(r->iterations_f64).text);
   line(stdout, "residual", "%s true, and %s in FP64; %lld of %lld solves miss the tolerance", text_residual(r->residual_true).text,
        text_residual(r->residual_true_f64).text, (long long)r->missed, (long long)r->matrices);
-  line(stdout, "traffic", "%.3f of FP64's bytes", r->traffic);
+  line(stdout, "traffic", whole ? "%.3f of FP64's modelled time" : "%.3f of FP64's bytes", r->traffic);
   if (strcmp(policy, "-") != 0) printf("\nhalftone solve %s --policy learned:%s\n", t->args->words[0], policy);
 }
 

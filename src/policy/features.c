@@ -36,7 +36,10 @@ void ht_features_fill(const ht_feature_view *v, float f[HT_FEATURES]) {
   f[HT_FEATURE_exact_16] = bounded(v->exact_16);
   f[HT_FEATURE_exact_32] = bounded(v->exact_32);
   f[HT_FEATURE_row] = decades(v->nonzeros_per_row, 1, 2);
-  f[HT_FEATURE_size] = decades((double)v->n, 1, 8);
+  f[HT_FEATURE_cost_16] = bounded(v->cost_16);
+  f[HT_FEATURE_cost_32] = bounded(v->cost_32);
+  f[HT_FEATURE_loss_16] = decades(v->alpha * v->lost_16, v->residual, 8);
+  f[HT_FEATURE_loss_32] = decades(v->alpha * v->lost_32, v->residual, 8);
   f[HT_FEATURE_streamed] = decades(v->bytes_streamed, v->cache_bytes, 4);
   f[HT_FEATURE_node] = bounded(v->unknowns_per_node / 3.0);
   f[HT_FEATURE_device] = bounded(v->device);

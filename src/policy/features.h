@@ -13,13 +13,15 @@ enum {
 
 /* What they are made of. Numbers that are not known are NaN, and their features 0. */
 typedef struct ht_feature_view {
-  int64_t iteration, n;
+  int64_t iteration;
   double residual, residual_start, residual_goal;
   double residual_8, residual_32; /* that many iterations ago */
   double alpha, beta;
   double ritz_smallest, ritz_largest;
   double error_16, error_32; /* largest column errors, against a matrix of norm 1 */
   double exact_16, exact_32, nonzeros_per_row, bytes_streamed, cache_bytes;
+  double cost_16, cost_32; /* ht_policy_cost */
+  double lost_16, lost_32; /* ||(A - A_level) p||, alpha times which a product adds to the gap */
   int unknowns_per_node, device;
   double gap_used, gap_allowed;
   int level, floor; /* ht_level */

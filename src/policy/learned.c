@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "base/convert.h"
 #include "base/number.h"
 #include "policy/features.h"
 #include "policy/learned_file.h"
 #include "policy/policy.h"
+#include "policy/universal.h"
 
 /* ---- actions ---- */
 
@@ -17,22 +17,42 @@ const char *ht_learned_usual_actions(ht_learned_kind kind) {
   return kind == HT_LEARNED_TILES ? "f64,f32,16" : "f64,f32,16,budget:0.03,budget:0.1";
 }
 
+/* A number of `length` characters, all of them, above 0 and at most `most`; else 0. */
+static double parse_number(const char *text, size_t length, double most) {
+  char number[32], *end;
+  if (!length || length >= sizeof number) return 0;
+  memcpy(number, text, length);
+  number[length] = 0;
+  double value = ht_parse_real(number, &end);
+  return !*end && value > 0 && value <= most ? value : 0;
+}
+
 static int parse_action(const char *word, size_t length, ht_learned_action *action) {
   static const char *const levels[HT_LEVELS] = {"16", "f32", "f64"};
-  static const char budget[] = "budget:";
-  char number[32], *end;
+  static const char budget[] = "budget";
+  const char *at = memchr(word, '@', length);
+  size_t first = at ? (size_t)(at - word) : length;
+  const char *colon = memchr(word, ':', first);
+  size_t name = colon ? (size_t)(colon - word) : first;
+  double number = colon ? parse_number(colon + 1, first - name - 1, 1) : 0, window = 0;
   *action = (ht_learned_action){.level = HT_LEVEL_64};
+  if (at) {
+    window = parse_number(at + 1, length - first - 1, HT_LEARNED_MOST_INTERVAL);
+    action->window = (int)window;
+    if (!action->window || action->window != window) return 0;
+  }
+  if (colon && !(number > 0)) return 0;
+  if (name == sizeof budget - 1 && !strncmp(word, budget, name)) {
+    action->theta = number;
+    return number > 0;
+  }
+  action->drop = number;
   for (int level = 0; level < HT_LEVELS; level++)
-    if (strlen(levels[level]) == length && !strncmp(word, levels[level], length)) {
+    if (strlen(levels[level]) == name && !strncmp(word, levels[level], name)) {
       action->level = (ht_level)level;
-      return 1;
+      return level < HT_LEVEL_64 || !colon;
     }
-  size_t prefix = sizeof budget - 1;
-  if (length <= prefix || length - prefix >= sizeof number || strncmp(word, budget, prefix)) return 0;
-  memcpy(number, word + prefix, length - prefix);
-  number[length - prefix] = 0;
-  action->theta = ht_parse_real(number, &end);
-  return !*end && action->theta > 0 && action->theta <= 1;
+  return 0;
 }
 
 int ht_learned_actions(ht_learned_kind kind, const char *list, ht_learned_action *action) {
@@ -87,20 +107,17 @@ static void decide_tiles(const ht_policy *self, const ht_policy_view *view, uint
   }
 }
 
-ht_learned_action ht_policy_choose_action(const ht_policy *self, const float *features) {
+int ht_policy_likeliest(const ht_network *net, const float *features) {
   float logits[HT_NETWORK_MOST_ACTIONS];
-  const ht_network *net = &self->learned->network;
   ht_network_forward(net, 1, features, logits, NULL);
-  return self->action[likeliest(logits, net->actions)];
+  return likeliest(logits, net->actions);
+}
+
+ht_learned_action ht_policy_choose_action(const ht_policy *self, const ht_policy_look *look) {
+  return self->action[self->choose ? self->choose(self->choose_user, look) : ht_policy_likeliest(&self->learned->network, look->feature)];
 }
 
 /* ---- policies ---- */
-
-/* The paper deploys weights of 16 bits: rounded once, they are the same numbers on every backend. */
-static void round_weights(ht_network *net) {
-  int64_t count = ht_network_size(net->inputs, net->hidden, net->actions);
-  for (int64_t k = 0; k < count; k++) net->weights[k] = (float)ht_load_f16(ht_store_f16(net->weights[k]));
-}
 
 /* "learned:" and the file's name without its folder and ending. */
 static void name_after(const char *path, char *name, size_t size) {
@@ -111,26 +128,61 @@ static void name_after(const char *path, char *name, size_t size) {
   snprintf(name, size, "learned:%.*s", (int)(length < size ? length : size), base);
 }
 
-ht_status ht_policy_create_learned(ht_context *ctx, const char *path, const ht_policy_options *options, ht_policy *policy, char *why) {
-  ht_learned *l;
-  HT_TRY(ctx, ht_learned_read(ctx, path, &l));
-  *policy = (ht_policy){
-      .start = HT_LEVEL_64, .replaces = 1, .eta = options->budget_eta, .learned = l, .interval = l->interval, .threads = ctx->threads};
+/* The policy takes `l`, also where it fails. */
+static ht_status put_to_use(ht_context *ctx, ht_learned *l, const ht_policy_options *options, ht_policy *policy, char *why) {
+  *policy = (ht_policy){.start = HT_LEVEL_64,
+                        .replaces = 1,
+                        .eta = options->budget_eta,
+                        .learned = l,
+                        .by_network = 1,
+                        .interval = l->interval,
+                        .threads = ctx->threads};
   ht_status status = ht_allocate(ctx, HT_NETWORK_MOST_ACTIONS, sizeof *policy->action, &policy->action);
   if (status != HT_OK) {
     ht_policy_release(ctx, policy);
     return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
   }
   ht_learned_actions(l->kind, l->actions, policy->action);
-  round_weights(&l->network);
+  ht_network_round(&l->network);
   policy->window = l->kind == HT_LEARNED_WINDOW;
   policy->sees_direction = !policy->window;
   policy->decide = policy->window ? NULL : decide_tiles;
-  name_after(path, policy->name, sizeof policy->name);
   snprintf(why, 256, "%s, made for a look every %d iterations, learned in %lld episodes on %.120s",
            policy->window ? "one action for the whole matrix" : "a level for each 64 columns", l->interval, (long long)l->episodes,
            l->trained_on);
   return HT_OK;
+}
+
+ht_status ht_policy_create_learned(ht_context *ctx, const char *path, const ht_policy_options *options, ht_policy *policy, char *why) {
+  ht_learned *l;
+  HT_TRY(ctx, ht_learned_read(ctx, path, &l));
+  HT_TRY(ctx, put_to_use(ctx, l, options, policy, why));
+  name_after(path, policy->name, sizeof policy->name);
+  return HT_OK;
+}
+
+ht_status ht_policy_create_universal(ht_context *ctx, const ht_policy_options *options, ht_policy *policy, char *why) {
+  ht_learned *l;
+  HT_TRY(ctx, ht_learned_parse(ctx, ht_universal_policy, ht_universal_policy_end - ht_universal_policy, "the library's policy", &l));
+  HT_TRY(ctx, put_to_use(ctx, l, options, policy, why));
+  snprintf(policy->name, sizeof policy->name, "learned:universal");
+  return HT_OK;
+}
+
+ht_status ht_policy_create_chosen(ht_context *ctx, const ht_policy_chooser *chooser, double eta, ht_policy *policy) {
+  *policy = (ht_policy){.name = "in training",
+                        .start = HT_LEVEL_64,
+                        .replaces = 1,
+                        .eta = eta,
+                        .by_network = 1,
+                        .window = 1,
+                        .interval = chooser->interval,
+                        .choose = chooser->choose,
+                        .choose_user = chooser->user};
+  HT_TRY(ctx, ht_allocate(ctx, HT_NETWORK_MOST_ACTIONS, sizeof *policy->action, &policy->action));
+  if (ht_learned_actions(HT_LEARNED_WINDOW, chooser->actions, policy->action)) return HT_OK;
+  ht_policy_release(ctx, policy);
+  HT_FAIL(ctx, HT_BAD_OPTION, "expected actions like '%s', found '%s'", ht_learned_usual_actions(HT_LEARNED_WINDOW), chooser->actions);
 }
 
 void ht_policy_release(ht_context *ctx, ht_policy *policy) {

@@ -13,8 +13,8 @@ typedef struct ht_learned {
   ht_network network;
   int interval;         /* K*: iterations between two decisions */
   char state[16];       /* "paper" of TILES, "features" of WINDOW */
-  char reward[16];      /* "paper" or "progress" */
-  char actions[160];    /* what the outputs stand for, in order: f64, f32, 16, budget:THETA, with commas; "": those usual for the kind */
+  char reward[16];      /* "paper", "progress" or "time" */
+  char actions[320];    /* what the outputs stand for, in order (ht_learned_actions); "": those usual for the kind */
   char trained_on[512]; /* as text */
   uint64_t seed;
   int64_t episodes;
@@ -27,13 +27,16 @@ enum { HT_LEARNED_MOST_INTERVAL = 4096 };
 typedef struct ht_learned_action {
   ht_level level;
   double theta; /* of the budget; 0: the level */
+  double drop;  /* how far the residual may fall before it is replaced; 0: as is usual at the level */
+  int window;   /* iterations to the next look; 0: the policy's interval */
 } ht_learned_action;
 
 /* Inputs that a network of this kind has, and the actions that it has unless it says others. */
 int ht_learned_inputs(ht_learned_kind kind);
 const char *ht_learned_usual_actions(ht_learned_kind kind);
-/* The actions of a list, HT_NETWORK_MOST_ACTIONS at most; returns their number, 0 where the list is not one of the above. A network of
- * the kind TILES has f64,f32,16. */
+/* The actions of a list with commas between them, HT_NETWORK_MOST_ACTIONS at most; returns their number, 0 where one cannot be read:
+ * f64, f32 or 16, the last two with :DROP behind them or without, or budget:THETA; then @ITERATIONS or nothing. A network of the kind TILES
+ * has f64,f32,16. */
 int ht_learned_actions(ht_learned_kind kind, const char *list, ht_learned_action *action);
 void ht_learned_release(ht_context *ctx, ht_learned *learned); /* NULL is allowed */
 

@@ -1,6 +1,7 @@
 /* The policies' network. SPDX-License-Identifier: BSD-3-Clause */
 #include "policy/network.h"
 #include <string.h>
+#include "base/convert.h"
 
 /* Rows that go through the network side by side: vectors are made of them, and no sum depends on how. */
 enum { LANES = 16 };
@@ -42,4 +43,9 @@ static void forward(const ht_network *net, int64_t rows, const float *inputs, fl
 void ht_network_forward(const ht_network *net, int64_t rows, const float *inputs, float *logits, float *value) {
   for (int64_t r = 0; r < rows; r += LANES)
     forward(net, rows - r < LANES ? rows - r : LANES, inputs + r * net->inputs, logits + r * net->actions, value ? value + r : NULL);
+}
+
+void ht_network_round(ht_network *net) {
+  int64_t count = ht_network_size(net->inputs, net->hidden, net->actions);
+  for (int64_t k = 0; k < count; k++) net->weights[k] = (float)ht_load_f16(ht_store_f16(net->weights[k]));
 }

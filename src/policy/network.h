@@ -16,4 +16,7 @@ enum { HT_NETWORK_MOST_HIDDEN = 256, HT_NETWORK_MOST_ACTIONS = 32 };
 /* Of `rows` states of `inputs` numbers each: `actions` logits a row, and the value a row unless NULL. */
 void ht_network_forward(const ht_network *network, int64_t rows, const float *inputs, float *logits, float *value);
 
+/* The paper deploys weights of 16 bits: rounded once, they are the same numbers on every backend. */
+void ht_network_round(ht_network *network);
+
 #endif

@@ -4,7 +4,8 @@
 #include "base/option.h"
 
 #define HT_POLICY_OPTIONS(X)                                                                                                               \
-  X(TEXT, policy, 0, 0, 0, AT_PREPARE, "auto", "precision policy: auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget, learned:FILE")     \
+  X(TEXT, policy, 0, 0, 0, AT_PREPARE, "auto",                                                                                             \
+    "precision policy: auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget, learned, learned:FILE")                                       \
   X(INTEGER, policy_interval, 0, 0, 4096, AT_SOLVE, NULL,                                                                                  \
     "iterations between two looks of the policy; 0 means 8, or what a learned policy was made for")                                        \
   X(REAL, budget_theta, 0.03, 0, 1, AT_SOLVE, NULL, "share of the tolerance that the storage error may use (policy budget)")               \

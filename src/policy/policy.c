@@ -7,6 +7,27 @@
 #include "halftone/precision.h"
 #include "policy/learned_file.h"
 
+/* Measured on two Zen 4 cores (docs/evocg-universal.md), in bytes that memory delivers in the same time. Beyond the cache bytes are all but
+ * for gathers; within it decoding shows, since bytes come faster. */
+static double work(const ht_policy_facts *f) {
+  static const double RUN_IN_CACHE = 12, GATHER = 15, GATHER_IN_CACHE = 100, INSIDE = 0.3, OUTSIDE = 0.9;
+  double streamed = f->bytes_streamed / f->cache_bytes, outside = fmin(fmax((streamed - INSIDE) / (OUTSIDE - INSIDE), 0), 1);
+  double run = RUN_IN_CACHE * (1 - outside), gather = GATHER + (GATHER_IN_CACHE - GATHER) * (1 - outside);
+  return run * (f->nonzeros - f->gathers) + gather * f->gathers;
+}
+
+/* Barriers and loops take a time of their own, which counts where little is streamed: as share of the cache, so that the model, like all
+ * that policies see, knows no scale. */
+double ht_policy_pause(const ht_policy_facts *f) { return f->cache_bytes / 160; }
+
+double ht_policy_time(const ht_policy_facts *f, double matrix_bytes) {
+  return matrix_bytes + f->bytes_vectors + work(f) + ht_policy_pause(f);
+}
+
+double ht_policy_cost(const ht_policy_facts *f, ht_level level) {
+  return ht_policy_time(f, f->bytes_level[level]) / ht_policy_time(f, f->bytes_level[HT_LEVEL_64]);
+}
+
 /* EvoCG section 4.7: thresholds on max|p| of a tile. Absolute, hence blind to the scale of the problem: a baseline. */
 static void decide_rule(const ht_policy *self, const ht_policy_view *view, uint8_t *level) {
   (void)self;
@@ -133,11 +154,17 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
 static const char *const names[] = {"auto", "fixed:f64", "fixed:f32", "fixed:bf16", "rule", "budget", "learned:FILE"};
 enum { AUTO, F64, F32, BF16, RULE, BUDGET, LEARNED, POLICIES };
 
+/* The policy that the library carries. */
+static int is_universal(const ht_policy_options *options) {
+  return !strcmp(options->policy, "learned") || !strcmp(options->policy, "learned:universal");
+}
+
 /* The path in learned:FILE, else NULL. */
 static const char *learned_path(const ht_policy_options *options) {
   static const char prefix[] = "learned:";
   size_t length = sizeof prefix - 1;
-  return !strncmp(options->policy, prefix, length) && options->policy[length] ? options->policy + length : NULL;
+  if (is_universal(options) || strncmp(options->policy, prefix, length) || !options->policy[length]) return NULL;
+  return options->policy + length;
 }
 
 ht_status ht_policy_wants_tiles(ht_context *ctx, const ht_policy_options *options, int *wants) {
@@ -160,6 +187,10 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
   int index = 0;
   const char *path = learned_path(options);
   why[0] = 0;
+  if (is_universal(options)) {
+    HT_TRY(ctx, ht_policy_create_universal(ctx, options, policy, why));
+    return HT_OK;
+  }
   if (path) {
     HT_TRY(ctx, ht_policy_create_learned(ctx, path, options, policy, why));
     return HT_OK;
@@ -167,9 +198,10 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
   while (index < LEARNED && strcmp(names[index], options->policy)) index++;
   if (index == LEARNED) {
     const char *nearest = ht_nearest(options->policy, POLICIES, name_at, NULL);
-    HT_FAIL(ctx, HT_BAD_OPTION,
-            "there is no policy '%s'; %s%s%s the policies are auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget and learned:FILE",
-            options->policy, nearest ? "did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    HT_FAIL(
+        ctx, HT_BAD_OPTION,
+        "there is no policy '%s'; %s%s%s the policies are auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget, learned and learned:FILE",
+        options->policy, nearest ? "did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
   }
   switch (index) {
   case AUTO: *policy = choose(options, facts, why); break;

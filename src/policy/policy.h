@@ -7,6 +7,24 @@
 #include "policy/options.h"
 
 typedef struct ht_policy ht_policy;
+
+/* What a policy of the kind window is asked with, and what training keeps accounts with. */
+typedef struct ht_policy_look {
+  const float *feature;              /* HT_FEATURES of them */
+  int64_t iteration, exact_products; /* since the start; exact: residuals recomputed */
+  double residual;                   /* ||r|| of the loop */
+  const double *bytes;               /* of the matrix read so far, at each level */
+} ht_policy_look;
+
+/* In the place of a network while one is trained: the number of the action. */
+typedef int ht_policy_choose_fn(void *user, const ht_policy_look *look);
+typedef struct ht_policy_chooser {
+  ht_policy_choose_fn *choose;
+  void *user;
+  const char *actions; /* as in ht_learned */
+  int interval;
+} ht_policy_chooser;
+
 struct ht_policy {
   char name[64];
   ht_level start; /* level of every block before the first look */
@@ -22,8 +40,11 @@ struct ht_policy {
   double error_start;
   ht_policy_fn user_fn;
   void *user;
-  int sees_direction;        /* it wants view->direction */
-  ht_learned *learned;       /* with its weights as they are deployed; NULL: not a learned policy */
+  int sees_direction;  /* it wants view->direction */
+  ht_learned *learned; /* with its weights as they are deployed; NULL: no policy from a file */
+  int by_network;      /* a network chooses, or what trains one */
+  ht_policy_choose_fn *choose;
+  void *choose_user;
   ht_learned_action *action; /* what the outputs of its network stand for */
   int window;                /* of the kind window: ht_policy_choose_action in the place of `decide` */
   int interval;              /* iterations between two looks that it was made for; 0: any, and longer ones while nothing changes */
@@ -32,10 +53,12 @@ struct ht_policy {
 
 /* What auto chooses from, all measured when the matrix is prepared; the shares go to the report too. */
 typedef struct ht_policy_facts {
-  int levels;            /* the operator has levels */
-  int preconditioned;    /* by more than the identity: Ritz values are those of a matrix of norm about 1 */
-  int device;            /* its products and engines are a device's own */
-  double bytes_streamed; /* matrix at FP64 and vectors, an iteration */
+  int levels;                                   /* the operator has levels */
+  int preconditioned;                           /* by more than the identity: Ritz values are those of a matrix of norm about 1 */
+  int device;                                   /* its products and engines are a device's own */
+  double bytes_streamed;                        /* matrix at FP64 and vectors, an iteration */
+  double bytes_vectors, bytes_level[HT_LEVELS]; /* of these, and what the matrix takes at each level */
+  double nonzeros, gathers;                     /* gathers: entries whose x is gathered, one by one */
   double cache_bytes;
   double nonzeros_per_row;
   int unknowns_per_node;
@@ -43,8 +66,15 @@ typedef struct ht_policy_facts {
   double error_16, error_32;             /* largest column errors against the scaled matrix: about the relative change of A */
 } ht_policy_facts;
 
-/* By name: auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget, learned:FILE. `why` (256 characters) receives a sentence of what auto
- * chose, or of what was learned. HT_BAD_OPTION with the nearest name for others; the errors of ht_learned_read. */
+/* policy.c: the modelled time of an iteration that reads so many bytes of the matrix, in bytes: what is streamed, and the work on its
+ * nonzeros; and that of an iteration at a level, by that of FP64. Facts of the operator alone: no clock. */
+double ht_policy_time(const ht_policy_facts *facts, double matrix_bytes);
+double ht_policy_pause(const ht_policy_facts *facts); /* the part of it that does not depend on the bytes: to stop and go on */
+double ht_policy_cost(const ht_policy_facts *facts, ht_level level);
+
+/* By name: auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget, learned, which is learned:universal, and learned:FILE. `why` (256
+ * characters) receives a sentence of what auto chose, or of what was learned. HT_BAD_OPTION with the nearest name for others; the errors of
+ * ht_learned_read. */
 ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, const ht_policy_facts *facts, ht_policy *policy, char *why);
 void ht_policy_create_user(ht_policy_fn fn, void *user, ht_policy *policy);
 void ht_policy_release(ht_context *ctx, ht_policy *policy); /* what it owns; copies of it hold nothing of their own */
@@ -56,8 +86,14 @@ ht_status ht_policy_wants_tiles(ht_context *ctx, const ht_policy_options *option
 /* learned.c: from a policy file. */
 ht_status ht_policy_create_learned(ht_context *ctx, const char *path, const ht_policy_options *options, ht_policy *policy, char *why);
 
-/* Of the kind window: the action that these features call for. */
-ht_learned_action ht_policy_choose_action(const ht_policy *self, const float *features);
+/* The one that the library carries. */
+ht_status ht_policy_create_universal(ht_context *ctx, const ht_policy_options *options, ht_policy *policy, char *why);
+/* Of the kind window, under training. HT_BAD_OPTION for a list of actions that is none. */
+ht_status ht_policy_create_chosen(ht_context *ctx, const ht_policy_chooser *chooser, double eta, ht_policy *policy);
+
+/* Of the kind window: the action that these features call for, and its number in a network's outputs. */
+ht_learned_action ht_policy_choose_action(const ht_policy *self, const ht_policy_look *look);
+int ht_policy_likeliest(const ht_network *network, const float *features);
 /* The budget's levels, whatever the policy. */
 void ht_policy_decide_budget(const ht_policy *self, const ht_policy_view *view, double theta, uint8_t *level);
 

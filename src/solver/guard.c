@@ -67,14 +67,16 @@ static void begin(ht_guard *g, double norm) {
   g->interval = g->policy_interval;
   g->next_look = g->policy.interval ? 0 : g->policy_interval; /* a learned policy knows of no start but its own */
   g->by_budget = 0;
+  g->asked_drop = 0;
+  g->asked_window = 0;
   ht_guard_start_levels(g);
   ht_guard_note_levels(g);
-  g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(ht_guard_lowest_level(g)) : 0;
+  g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(g, ht_guard_lowest_level(g)) : 0;
   g->reference = g->watched = g->lowest = norm;
   g->claimed = INFINITY;
   g->futile = 0;
   g->improved_at = 0;
-  g->check_every = g->loop->decides && !(g->policy.error_start > 0) && !g->policy.learned ? ENGINE_CHECK_EVERY : CHECK_EVERY;
+  g->check_every = g->loop->decides && !(g->policy.error_start > 0) && !g->policy.by_network ? ENGINE_CHECK_EVERY : CHECK_EVERY;
   if (ht_guard_decides_unseen(g)) g->check_every = UNSEEN_CHECK_EVERY;
   g->next_check = g->check_every;
   g->settle_at = -1;

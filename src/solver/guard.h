@@ -39,22 +39,24 @@ typedef struct ht_guard {
   double goal, norm_b, started;
   double b_norm_inf, x0_norm_inf; /* in the caller's scale */
   ht_reduction facts[HT_FACTS];
-  int64_t facts_of;    /* the certificate that they were taken with, by its number; -1: none */
-  ht_level floor;      /* lowest level allowed: raised when a level fails */
-  ht_level to_replace; /* lowest level whose error is in the loop's residual and left to the next replacement; FP64: none */
-  int by_budget;       /* the levels are the error budget's, which leaves nothing to replacement */
-  double reference;    /* ||r|| at the last replacement or start */
-  double watched;      /* ||r|| then, or when a run was found to have read nothing that is due since */
-  double drop;         /* replace when ||r|| falls below drop * reference; 0: never */
-  double best_norm;    /* true residual of `best`, or infinity */
-  int best_written;    /* since it was made, as zeros */
-  double certified;    /* true residual of the last certificate */
-  double claimed;      /* true residual at the last failed claim in FP64 */
-  int futile;          /* failed claims in FP64 that gained nothing */
-  int64_t improved_at; /* iteration of the last clear fall of ||r|| */
-  double lowest;       /* ||r|| then */
-  int64_t next_pause;  /* every iteration where there is a progress callback */
-  int64_t next_check;  /* of level and progress, which cost more: every check_every */
+  int64_t facts_of;     /* the certificate that they were taken with, by its number; -1: none */
+  ht_level floor;       /* lowest level allowed: raised when a level fails */
+  ht_level to_replace;  /* lowest level whose error is in the loop's residual and left to the next replacement; FP64: none */
+  int by_budget;        /* the levels are the error budget's, which leaves nothing to replacement */
+  double reference;     /* ||r|| at the last replacement or start */
+  double watched;       /* ||r|| then, or when a run was found to have read nothing that is due since */
+  double drop;          /* replace when ||r|| falls below drop * reference; 0: never */
+  double asked_drop;    /* by the action of a policy of the kind window; 0: as is usual at the level */
+  int64_t asked_window; /* iterations to its next look; 0: the policy's interval */
+  double best_norm;     /* true residual of `best`, or infinity */
+  int best_written;     /* since it was made, as zeros */
+  double certified;     /* true residual of the last certificate */
+  double claimed;       /* true residual at the last failed claim in FP64 */
+  int futile;           /* failed claims in FP64 that gained nothing */
+  int64_t improved_at;  /* iteration of the last clear fall of ||r|| */
+  double lowest;        /* ||r|| then */
+  int64_t next_pause;   /* every iteration where there is a progress callback */
+  int64_t next_check;   /* of level and progress, which cost more: every check_every */
   int64_t
       settle_at; /* iteration at whose end the levels raised before it have no step at the old ones left: the residual is made true; -1 */
   int64_t check_every;
@@ -93,7 +95,8 @@ int ht_guard_decides_unseen(const ht_guard *guard); /* a learned policy, on the 
 void ht_guard_follow_unseen(ht_guard *guard);       /* after such a run */
 double ht_guard_watch(const ht_guard *guard);       /* ||r|| at which such a run must end; -1: nowhere */
 void ht_guard_give_up_level(ht_guard *guard);       /* it failed: over to the policy's fallback where it has one, else one level up */
-double ht_guard_first_drop(ht_level level);         /* how far the residual may fall before it is first replaced; 0: never */
+double ht_guard_usual_drop(ht_level level);         /* how far the residual may fall before it is first replaced; 0: never */
+double ht_guard_first_drop(const ht_guard *guard, ht_level level); /* the same, where no action says another */
 int ht_guard_meets_goal(const ht_guard *guard, double norm);
 /* x and its true residual from the loop's state; `change` is how far the loop's residual was from it. */
 ht_status ht_guard_refresh(ht_guard *guard, double *norm, double *change);

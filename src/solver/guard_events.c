@@ -30,7 +30,7 @@ static ht_status on_dropped(ht_guard *g, ht_cg_event event, int *done, ht_outcom
   if (norm > 0.5 * before)
     ht_guard_give_up_level(g);
   else
-    g->drop = fmin(fmax(30 * change / before, ht_guard_first_drop(g->to_replace)), 0.3);
+    g->drop = fmin(fmax(30 * change / before, ht_guard_first_drop(g, g->to_replace)), 0.3);
   return HT_OK;
 }
 
@@ -52,7 +52,8 @@ static ht_status on_reached(ht_guard *g, ht_cg_event event, int *done, ht_outcom
   ht_guard_replace(g, norm, change);
   ht_guard_restart(g);
   if (ht_guard_lowest_level(g) < HT_LEVEL_64) {
-    if (!g->policy.replaces || norm > 0.5 * before) ht_guard_give_up_level(g);
+    /* the budget, too, has spent what it was given: near the goal it would allow everything, and the way down is as long as at first */
+    if (!g->policy.replaces || g->by_budget || norm > 0.5 * before) ht_guard_give_up_level(g);
     return HT_OK;
   }
   g->futile = norm > 0.5 * g->claimed ? g->futile + 1 : 0;
@@ -183,7 +184,7 @@ static ht_status settle(ht_guard *g) {
 /* What the levels in use change the scaled matrix by, as far as that is for the guard to judge: a policy that mixes levels is not. */
 static double level_error(const ht_guard *g) {
   const double error[HT_LEVELS] = {g->known->error_16, g->known->error_32, 0};
-  if (g->policy.error_start > 0 || !g->policy.learned || g->by_budget) return g->policy.error_start;
+  if (g->policy.error_start > 0 || !g->policy.by_network || g->by_budget) return g->policy.error_start;
   ht_level level = ht_guard_lowest_level(g);
   for (int64_t b = 0; b < g->loop->op->blocks; b++)
     if (g->loop->block_level[b] != level) return 0;
@@ -207,11 +208,12 @@ static ht_status check_level(ht_guard *g) {
  * take as long as all before it, and a while more. The second half of the iterations that are allowed is FP64's. */
 static ht_status check_patience(ht_guard *g) {
   const ht_cg_state *s = &g->loop->state;
-  int learned = g->policy.learned != NULL;
+  int learned = g->policy.by_network;
   int idle = s->iteration - g->improved_at >= (learned ? PATIENCE_LEARNED : PATIENCE) + g->improved_at,
       late = s->iteration > s->iteration_end / 2;
   ht_level lowest = ht_guard_lowest_level(g);
-  if (g->to_replace == HT_LEVEL_64 || lowest == HT_LEVEL_64 || (lowest == HT_LEVEL_32 && !learned) || !(idle || late)) return HT_OK;
+  if ((g->to_replace == HT_LEVEL_64 && !g->by_budget) || lowest == HT_LEVEL_64 || (lowest == HT_LEVEL_32 && !learned) || !(idle || late))
+    return HT_OK;
   ht_guard_give_up_level(g);
   HT_TRY(g->ctx, make_residual_true(g));
   ht_guard_restart(g); /* a direction that led nowhere is conjugate to nothing */

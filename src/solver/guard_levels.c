@@ -43,10 +43,11 @@ void ht_guard_note_levels(ht_guard *g) { g->to_replace = inexact_level(g, ht_gua
  * norm: ||r|| when it was read, or before. */
 static void follow_levels(ht_guard *g, ht_level lowest_read, double norm) {
   ht_level lowest = inexact_level(g, lowest_read);
+  if (g->asked_drop > 0 && g->to_replace < HT_LEVEL_64 && g->options->stopping == HT_STOPPING_TRUE) g->drop = g->asked_drop;
   if (lowest >= g->to_replace) return;
   if (g->to_replace == HT_LEVEL_64) g->reference = norm;
   g->to_replace = lowest;
-  if (g->options->stopping == HT_STOPPING_TRUE) g->drop = fmax(g->drop, ht_guard_first_drop(lowest));
+  if (g->options->stopping == HT_STOPPING_TRUE) g->drop = g->asked_drop > 0 ? g->asked_drop : fmax(g->drop, ht_guard_first_drop(g, lowest));
 }
 
 /* ---- levels that a device chooses, and tells of when its run ends ---- */
@@ -62,7 +63,7 @@ void ht_guard_follow_unseen(ht_guard *g) {
 /* ||r|| at which a level that came into use since `watched` would have to be replaced: the run ends there, and tells. It does not depend on
  * where runs ended for other reasons, some of which depend on the clock. */
 double ht_guard_watch(const ht_guard *g) {
-  double below = fmax(g->drop, ht_guard_first_drop(g->floor)) * g->watched;
+  double below = fmax(g->drop, ht_guard_first_drop(g, g->floor)) * g->watched;
   int matters = inexact_level(g, g->floor) < g->to_replace && g->options->stopping == HT_STOPPING_TRUE;
   return matters && below > g->loop->state.goal ? below : -1;
 }
@@ -91,13 +92,19 @@ void ht_guard_consult_policy(ht_guard *g) {
   /* A look costs a few per cent of a product: the less it changes, the longer until the next, but for a policy that has its own time. */
   int64_t longest = g->policy.interval ? g->policy_interval : 8 * g->policy_interval;
   g->interval = sum_of_levels(g) != before ? g->policy_interval : 2 * g->interval < longest ? 2 * g->interval : longest;
+  /* A policy's own time holds unless the caller has asked for another. */
+  if (g->asked_window > 0 && g->policy_interval == g->policy.interval) g->interval = g->asked_window;
   g->next_look = s->iteration + g->interval;
 }
 
 /* How far the residual may fall before it is replaced. The replacement changes it by about a thousandth at 16 bits, which costs
  * CG few iterations; a longer fall costs more of them than it saves in replacements. At 32 bits elasticity takes 15 % more iterations
  * with one replacement at 1e-6, and 1 % with three. */
-double ht_guard_first_drop(ht_level level) { return level == HT_LEVEL_16 ? 0.03 : level == HT_LEVEL_32 ? 1e-3 : 0; }
+double ht_guard_usual_drop(ht_level level) { return level == HT_LEVEL_16 ? 0.03 : level == HT_LEVEL_32 ? 1e-3 : 0; }
+
+double ht_guard_first_drop(const ht_guard *g, ht_level level) {
+  return g->asked_drop > 0 && level < HT_LEVEL_64 ? g->asked_drop : ht_guard_usual_drop(level);
+}
 
 static void raise_floor(ht_guard *g) {
   ht_level lowest = ht_guard_lowest_level(g);
@@ -105,7 +112,7 @@ static void raise_floor(ht_guard *g) {
   ht_recorder_because(g->recorder, HT_TRACE_RAISE);
   enforce_floor(g);
   ht_guard_note_levels(g);
-  g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(ht_guard_lowest_level(g)) : 0;
+  g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(g, ht_guard_lowest_level(g)) : 0;
 }
 
 /* An engine may hold a product of the old levels for the step that comes next, so that the residual is made true after that step. */

@@ -23,7 +23,6 @@ static void fill_features(ht_guard *g, float feature[HT_FEATURES]) {
   const ht_policy_facts *known = g->known;
   follow_ritz(g);
   ht_feature_view view = {.iteration = s->iteration,
-                          .n = g->loop->op->n,
                           .residual = s->norm_r,
                           .residual_start = residual_before(s, s->iteration),
                           .residual_goal = g->goal,
@@ -40,6 +39,10 @@ static void fill_features(ht_guard *g, float feature[HT_FEATURES]) {
                           .nonzeros_per_row = known->nonzeros_per_row,
                           .bytes_streamed = known->bytes_streamed,
                           .cache_bytes = known->cache_bytes,
+                          .cost_16 = ht_policy_cost(known, HT_LEVEL_16),
+                          .cost_32 = ht_policy_cost(known, HT_LEVEL_32),
+                          .lost_16 = sqrt(s->error2[HT_LEVEL_16]),
+                          .lost_32 = sqrt(s->error2[HT_LEVEL_32]),
                           .unknowns_per_node = known->unknowns_per_node,
                           .device = known->device,
                           .gap_used = g->gap,
@@ -49,11 +52,43 @@ static void fill_features(ht_guard *g, float feature[HT_FEATURES]) {
   ht_features_fill(&view, feature);
 }
 
+/* A replacement brings back, as something that CG has not seen, what a level has lost since the one before, and CG reduces it as slowly as
+ * it did at first: on a plateau that may take as long as the whole solve. So nothing is lost before the residual has fallen by a decade,
+ * nor where the level's error is no longer small enough against the smallest Ritz value. The limits part the families of
+ * bench/evocg/train_universal.txt that bear a level from those that do not. */
+static int bears_level(const ht_guard *g, ht_level level) {
+  static const double FALLEN = 0.1, MOST[HT_LEVEL_64] = {0.04, 2e-6};
+  const double error[] = {g->known->error_16, g->known->error_32}, exact[] = {g->known->share_exact_16, g->known->share_exact_32};
+  const ht_cg_state *s = &g->loop->state;
+  if (level == HT_LEVEL_64 || exact[level] == 1) return 1;
+  return s->norm_r <= FALLEN * residual_before(s, s->iteration) && error[level] * g->ritz_largest <= MOST[level] * g->ritz_smallest;
+}
+
+/* What the guard lets pass of an action: where the level is not borne the next one is, and where none is, the budget for a while. */
+static ht_learned_action clip(const ht_guard *g, ht_learned_action action) {
+  static const double THETA = 0.03;
+  enum { A_WHILE = 16 };
+  if (action.theta > 0 || bears_level(g, action.level)) return action;
+  if (action.level == HT_LEVEL_16 && bears_level(g, HT_LEVEL_32)) {
+    action.level = HT_LEVEL_32;
+    action.drop = 0;
+    return action;
+  }
+  return (ht_learned_action){.level = HT_LEVEL_64, .theta = THETA, .window = A_WHILE};
+}
+
 void ht_guard_decide_window(ht_guard *g, const ht_policy_view *view) {
   float feature[HT_FEATURES];
   fill_features(g, feature);
-  ht_learned_action action = ht_policy_choose_action(&g->policy, feature);
+  const ht_policy_look look = {.feature = feature,
+                               .iteration = g->loop->state.iteration,
+                               .exact_products = g->certifier.products,
+                               .residual = g->loop->state.norm_r,
+                               .bytes = g->loop->state.bytes_level};
+  ht_learned_action action = clip(g, ht_policy_choose_action(&g->policy, &look));
   g->by_budget = action.theta > 0;
+  g->asked_drop = action.drop;
+  g->asked_window = action.window;
   if (g->by_budget)
     ht_policy_decide_budget(&g->policy, view, action.theta, g->loop->block_level);
   else

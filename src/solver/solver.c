@@ -6,6 +6,7 @@
 #include "data/diagonal.h"
 #include "data/split.h"
 #include "halftone/version.h"
+#include "solver/chooser.h"
 #include "solver/choose_backend.h"
 #include "solver/guard.h"
 #include "solver/null_space.h"
@@ -25,6 +26,7 @@ struct ht_solver {
   void *progress_user;
   ht_policy_fn policy_fn;
   void *policy_user;
+  ht_policy_chooser chooser; /* training's, in the place of a policy; choose NULL: none */
   /* what prepare made */
   int prepared;
   uint64_t version; /* of the matrix's values */
@@ -138,6 +140,17 @@ void ht_solver_set_policy(ht_solver *s, ht_policy_fn fn, void *user) {
   s->policy_user = user;
   s->prepared = 0;
 }
+
+void ht_solver_set_chooser(ht_solver *s, const ht_policy_chooser *chooser) {
+  s->chooser = *chooser;
+  s->prepared = 0;
+}
+
+const ht_policy_facts *ht_solver_facts(const ht_solver *s) { return &s->facts; }
+
+const double *ht_solver_bytes(const ht_solver *s) { return s->loop->state.bytes_level; }
+
+void ht_solver_pretend_cache(ht_solver *s, double bytes) { s->facts.cache_bytes = bytes; }
 
 /* ---- prepare ---- */
 
@@ -295,6 +308,7 @@ static int sees_blocks(const ht_solver *s) { return s->op->blocks > 0 && (!s->op
 static void gather_store_facts(const ht_solver *s, ht_policy_facts *f) {
   ht_store_info info;
   s->op->backend->store_info(s->op->store, &info);
+  memcpy(f->bytes_level, info.bytes_level, sizeof f->bytes_level);
   f->bytes_streamed = info.bytes_level[HT_LEVEL_64] + s->loop->vector_bytes;
   f->unknowns_per_node = s->op->unknowns_per_node;
   f->error_16 = info.error_16;
@@ -303,12 +317,21 @@ static void gather_store_facts(const ht_solver *s, ht_policy_facts *f) {
   f->share_exact_32 = info.share_exact_32;
 }
 
+static double bytes_at(const ht_split_view *a, ht_level level) {
+  double bytes = 0;
+  for (int64_t t = 0; t < a->tiles; t++) bytes += (double)ht_split_tile_bytes(a, &a->tile[t], ht_tile_level(&a->tile[t], level));
+  return bytes;
+}
+
 static ht_policy_facts gather_facts(const ht_solver *s) {
   const ht_split_view *a = s->op->split;
   ht_policy_facts f = {
       .levels = sees_blocks(s), .share_exact_16 = NAN, .share_exact_32 = NAN, .cache_bytes = (double)s->op->backend->cache_bytes()};
   f.bytes_streamed = (double)s->op->bytes + s->loop->vector_bytes;
+  f.bytes_vectors = s->loop->vector_bytes;
+  f.nonzeros = (double)s->op->nnz;
   f.nonzeros_per_row = (double)s->op->nnz / (double)s->n;
+  for (int level = 0; level < HT_LEVELS; level++) f.bytes_level[level] = (double)s->op->bytes;
   f.device = s->op->store != NULL;
   f.preconditioned = strcmp(s->precond->name, "none") != 0;
   if (f.device) gather_store_facts(s, &f);
@@ -318,6 +341,9 @@ static ht_policy_facts gather_facts(const ht_solver *s) {
     if (a->tile[t].exact == HT_LEVEL_16) exact_16 += (double)a->tile[t].nonzeros;
     if (a->tile[t].exact <= HT_LEVEL_32) exact_32 += (double)a->tile[t].nonzeros;
   }
+  for (int level = 0; level < HT_LEVELS; level++) f.bytes_level[level] = bytes_at(a, (ht_level)level);
+  for (int64_t k = 0; k < a->slices; k++) f.gathers += (double)a->slice[k].gathers * HT_LANES * a->block * a->block;
+  f.gathers = fmin(f.gathers, f.nonzeros); /* there is padding among them */
   f.unknowns_per_node = a->block;
   for (int64_t b = 0; b < a->blocks; b++) {
     f.error_16 = fmax(f.error_16, a->column_error[HT_LEVEL_16][b]);
@@ -359,6 +385,8 @@ static ht_status make_policy(ht_solver *s) {
   s->why[0] = 0;
   if (s->policy_fn)
     ht_policy_create_user(s->policy_fn, s->policy_user, p);
+  else if (s->chooser.choose)
+    HT_TRY(s->ctx, ht_policy_create_chosen(s->ctx, &s->chooser, s->options.policy.budget_eta, p));
   else
     HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &s->facts, p, s->why));
   HT_CHECK(s->ctx, (!p->decide && !p->window) || !op->blocks || sees_blocks(s), HT_BAD_OPTION,
@@ -368,7 +396,7 @@ static ht_status make_policy(ht_solver *s) {
   HT_TRY(s->ctx, give_network(s, p));
   if (p->rule == HT_DECIDE_LEARNED) return HT_OK;
   int possible = !s->loop->engine || op->backend->engine_get_direction;
-  HT_CHECK(s->ctx, !p->sees_direction || !p->learned || possible, HT_UNSUPPORTED,
+  HT_CHECK(s->ctx, !p->sees_direction || !p->by_network || possible, HT_UNSUPPORTED,
            "the policy %s looks at the direction itself, which the engine %s of the %s backend does not give; use --backend cpu", p->name,
            s->loop->name, op->backend->name);
   if (p->sees_direction && possible && op->blocks) HT_TRY(s->ctx, ht_loop_keep_direction(s->loop));

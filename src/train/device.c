@@ -12,6 +12,7 @@ enum { HOST_LANES = 8, DEVICE_LANES = 32 };
 
 /* What the options leave to the CPU alone, as the end of a sentence; NULL where a device serves. */
 static const char *only_on_cpu(const ht_train_options *o) {
+  if (o->state != HT_STATE_PAPER) return "a device learns from the state paper alone";
   if (o->reward != HT_REWARD_PAPER) return "a device learns from the reward paper alone";
   if (o->format != HT_TRAIN_TILECSC) return "a device rounds as the storage tilecsc does";
   if (o->replace != HT_REPLACE_NO) return "a device replaces no residual";

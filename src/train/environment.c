@@ -131,16 +131,18 @@ void ht_course_release(ht_context *ctx, ht_course *c) {
   *c = (ht_course){.over = 1};
 }
 
-void ht_course_right_side(const ht_environment *e, uint64_t number, ht_course *c) {
-  const ht_matrix *a = e->matrix;
-  double *b = c->b;
-  c->environment = e;
-  uint64_t seed = (uint64_t)e->options->seed;
-  for (int64_t i = 0; i < e->n; i++) {
+void ht_right_side(const ht_matrix *a, const ht_train_options *options, uint64_t number, double *b) {
+  uint64_t seed = (uint64_t)options->seed;
+  for (int64_t i = 0; i < a->n; i++) {
     double sum = 0;
     for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) sum += a->values[k];
-    b[i] = e->options->rhs == HT_RIGHT_SIDE_ONES ? sum : ht_learning_right_side(seed, (int64_t)number, i);
+    b[i] = options->rhs == HT_RIGHT_SIDE_ONES ? sum : ht_learning_right_side(seed, (int64_t)number, i);
   }
+}
+
+void ht_course_right_side(const ht_environment *e, uint64_t number, ht_course *c) {
+  c->environment = e;
+  ht_right_side(e->matrix, e->options, number, c->b);
 }
 
 void ht_course_begin(const ht_environment *e, uint64_t number, ht_course *c) {
@@ -208,7 +210,7 @@ static int is_replacement_due(ht_course *c) {
   for (int64_t b = 0; b < e->blocks; b++)
     if (c->level[b] < c->lowest) c->lowest = c->level[b];
   if (e->options->replace == HT_REPLACE_NO || c->lowest == HT_LEVEL_64) return 0;
-  return c->norm_r <= ht_guard_first_drop((ht_level)c->lowest) * c->reference || c->norm_r <= e->options->rtol * c->norm_0;
+  return c->norm_r <= ht_guard_usual_drop((ht_level)c->lowest) * c->reference || c->norm_r <= e->options->rtol * c->norm_0;
 }
 
 /* r = b - A x; *change: how far r moves. */

@@ -48,6 +48,9 @@ ht_status ht_environment_refer_to(ht_environment *environment, ht_course *course
 /* Bytes of so many iterations, by those of one in FP64; count: tiles over the iterations, read at each level. Tile-CSC alone. */
 double ht_environment_share(const ht_environment *environment, const int64_t count[HT_LEVELS], int64_t iterations);
 
+/* The right-hand side of that number, in the caller's order: A*1, or random entries. */
+void ht_right_side(const ht_matrix *matrix, const ht_train_options *options, uint64_t number, double *b);
+
 /* A course with room for the largest of the environments. */
 ht_status ht_course_create(ht_context *ctx, int count, ht_environment *const *environment, ht_course *course);
 void ht_course_release(ht_context *ctx, ht_course *course);

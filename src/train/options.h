@@ -3,17 +3,27 @@
 #define HT_TRAIN_OPTIONS_H
 #include "base/option.h"
 
-enum { HT_REWARD_PAPER, HT_REWARD_PROGRESS };
+enum { HT_STATE_PAPER, HT_STATE_FEATURES };
+enum { HT_REWARD_AUTO, HT_REWARD_PAPER, HT_REWARD_PROGRESS, HT_REWARD_TIME };
 enum { HT_RIGHT_SIDE_AUTO, HT_RIGHT_SIDE_ONES, HT_RIGHT_SIDE_RANDOM };
 enum { HT_REPLACE_AUTO, HT_REPLACE_YES, HT_REPLACE_NO };
+enum { HT_TRAIN_PRECOND_NONE, HT_TRAIN_PRECOND_JACOBI, HT_TRAIN_PRECOND_BOTH };
 enum { HT_TRAIN_AUTO, HT_TRAIN_SPLIT, HT_TRAIN_TILECSC };
 
 #define HT_TRAIN_OPTIONS(X)                                                                                                                \
   X(INTEGER, episodes, 1000, 1, 1e9, AT_SOLVE, NULL, "solves to learn from")                                                               \
   X(INTEGER, seed, 1, 0, 9e15, AT_SOLVE, NULL, "of all that is random; the same seed gives the same policy, to the bit")                   \
-  X(CHOICE, reward, 1, 0, 1, AT_SOLVE, "paper|progress",                                                                                   \
-    "equation 11 of the EvoCG paper, or the progress of the residual less the bytes read, settled by the true residual")                   \
-  X(CHOICE, state, 0, 0, 0, AT_SOLVE, "paper", "what the policy sees: the direction, 64 entries at a time, without its size")              \
+  X(CHOICE, state, 0, 0, 1, AT_SOLVE, "paper|features",                                                                                    \
+    "what the policy sees: the direction, 64 entries at a time, without its size; or the whole solve in dimensionless numbers")            \
+  X(CHOICE, reward, 0, 0, 3, AT_SOLVE, "auto|paper|progress|time",                                                                         \
+    "equation 11 of the EvoCG paper, or the progress of the residual less the bytes read, settled by the true residual, or what the "      \
+    "solver itself saves of FP64's modelled time; auto: progress with the state paper, time with features, which take no other")           \
+  X(TEXT, actions, 0, 0, 0, AT_SOLVE, "f64@16,f64@128,f32:0.001@64,16:0.03@64,budget:0.03@32",                                             \
+    "of the state features, f64 the first: f64, f32 or 16, with how far the residual may fall before it is replaced, or budget:THETA, "    \
+    "and iterations to the next look")                                                                                                     \
+  X(CHOICE, precond, 2, 0, 2, AT_SOLVE, "none|jacobi|both", "preconditioner of the solves (state features)")                               \
+  X(REAL, late, 1, 0, 1000, AT_SOLVE, NULL,                                                                                                \
+    "what an iteration beyond 1.05 times those of FP64 costs more, in iterations of FP64 (reward time)")                                   \
   X(CHOICE, rhs, 0, 0, 2, AT_SOLVE, "auto|ones|random",                                                                                    \
     "right-hand side of an episode: A*1, or random entries that change with it; auto: ones with the reward paper, else random")            \
   X(CHOICE, format, 0, 0, 2, AT_SOLVE, "auto|split|tilecsc",                                                                               \
@@ -49,6 +59,8 @@ void ht_train_options_set_defaults(ht_train_options *options);
 ht_status ht_train_options_set(ht_context *ctx, ht_train_options *options, const char *name, const char *value);
 /* What auto and the numbers that stand for it mean, put in their place: the paper's values with its reward. */
 void ht_train_options_settle(ht_train_options *options);
+/* Of settled options, whether they go together: HT_BAD_OPTION with the sentence. */
+ht_status ht_train_options_check(ht_context *ctx, const ht_train_options *options);
 /* The value as text. */
 void ht_train_options_print(const ht_train_options *options, int index, char text[HT_OPTION_TEXT_SIZE]);
 

@@ -39,6 +39,15 @@ static ht_status pieces(walk *w, ht_trainer *t) {
   float *arrays[] = {t->network.weights, t->best, t->ppo->first, t->ppo->second};
   for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++) piece(w, arrays[k], weights);
   piece(w, &t->ppo->steps, sizeof t->ppo->steps);
+  if (t->window) { /* its solves have ended: only which comes next */
+    for (int k = 0; k < t->window->workers; k++) {
+      ht_window_worker *worker = &t->window->worker[k];
+      piece(w, &worker->episodes, sizeof worker->episodes);
+      piece(w, &worker->mean, sizeof worker->mean);
+      piece(w, &worker->square, sizeof worker->square);
+    }
+    return HT_OK;
+  }
   for (int k = 0; k < t->matrices; k++)
     if (t->environment[k]->padded > padded) padded = t->environment[k]->padded;
   for (int k = 0; k < t->options.lanes; k++) {
@@ -57,7 +66,8 @@ static ht_status pieces(walk *w, ht_trainer *t) {
 /* A number that tells options and matrices apart; how long to train, and where, may change. */
 static uint64_t fingerprint(const ht_trainer *t) {
   ht_train_options o = t->options;
-  o.episodes = o.patience = o.interval = o.lanes = 0; /* lanes: the header has them */
+  o.episodes = o.patience = o.lanes = 0;         /* lanes: the header has them */
+  if (o.state == HT_STATE_PAPER) o.interval = 0; /* chosen at the end */
   o.backend[0] = 0;
   ht_train_options_settle(&o);
   uint64_t hash = 0;
@@ -137,7 +147,7 @@ ht_status ht_trainer_resume(ht_trainer *t, const void *bytes, int64_t size) {
   w = (walk){.what = READ, .bytes = (char *)bytes, .at = sizeof h};
   HT_TRY(t->ctx, pieces(&w, t));
   if (t->learner) return ht_device_place_network(t);
-  for (int k = 0; k < t->options.lanes; k++) {
+  for (int k = 0; t->rollout && k < t->options.lanes; k++) {
     ht_lane *lane = &t->rollout->lane[k];
     if (lane->episode >= 0) lane->course.environment = t->environment[lane->episode % t->matrices];
   }

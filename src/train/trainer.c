@@ -31,6 +31,7 @@ static void forget(ht_trainer *t) {
   memset(t->environment, 0, sizeof t->environment);
   ht_ppo_destroy(t->ppo);
   ht_rollout_destroy(t->rollout);
+  ht_window_destroy(t->window);
   ht_packed_release(&t->deployed_packed);
   float **weights[] = {&t->network.weights, &t->deployed.weights, &t->best};
   for (size_t k = 0; k < sizeof weights / sizeof *weights; k++) {
@@ -39,6 +40,7 @@ static void forget(ht_trainer *t) {
   }
   t->ppo = NULL;
   t->rollout = NULL;
+  t->window = NULL;
   t->prepared = 0;
 }
 
@@ -85,13 +87,45 @@ void ht_trainer_set_progress(ht_trainer *t, ht_train_progress_fn fn, void *user)
 
 /* ---- preparation ---- */
 
+static int is_window(const ht_trainer *t) { return t->options.state == HT_STATE_FEATURES; }
+
+static ht_learned_kind kind(const ht_trainer *t) { return is_window(t) ? HT_LEARNED_WINDOW : HT_LEARNED_TILES; }
+
+/* What the solves are made with, and what the network will be. */
+static ht_status prepare_solves(ht_trainer *t, ht_network *shape) {
+  const ht_train_options *o = &t->options;
+  *shape = (ht_network){ht_learned_inputs(kind(t)), (int)o->hidden, HT_LEVELS, NULL};
+  if (is_window(t)) {
+    HT_TRY(t->ctx, ht_window_create(t->ctx, o, t->matrices, t->matrix, &t->window));
+    shape->actions = t->window->actions;
+    return HT_OK;
+  }
+  for (int k = 0; k < t->matrices; k++)
+    HT_TRY(t->ctx, ht_environment_create(t->ctx, t->matrix[k], o, ht_trains_on_device(t), &t->environment[k]));
+  return HT_OK;
+}
+
+static ht_status prepare_rollout(ht_trainer *t, int64_t *transitions, int64_t *rows) {
+  if (is_window(t)) {
+    HT_TRY(t->ctx, ht_window_attach(t->window, &t->deployed_packed));
+    *transitions = t->window->most;
+    *rows = 1;
+    return HT_OK;
+  }
+  HT_TRY(t->ctx,
+         ht_rollout_create(t->ctx, &t->options, t->matrices, t->environment, &t->deployed_packed, ht_trains_on_device(t), &t->rollout));
+  *transitions = t->rollout->batch.transitions;
+  *rows = t->rollout->batch.most_rows;
+  return HT_OK;
+}
+
 static ht_status prepare(ht_trainer *t) {
   ht_context *ctx = t->ctx;
   const ht_train_options *o = &t->options;
-  int on_device = ht_trains_on_device(t);
-  const ht_network shape = {ht_learned_inputs(HT_LEARNED_TILES), (int)o->hidden, HT_LEVELS, NULL};
+  ht_network shape;
+  int64_t transitions, rows;
+  HT_TRY(ctx, prepare_solves(t, &shape));
   int64_t size = ht_network_size(shape.inputs, shape.hidden, shape.actions);
-  for (int k = 0; k < t->matrices; k++) HT_TRY(ctx, ht_environment_create(ctx, t->matrix[k], o, on_device, &t->environment[k]));
   t->network = t->deployed = shape;
   HT_TRY(ctx, ht_allocate(ctx, size, sizeof(float), &t->network.weights));
   HT_TRY(ctx, ht_allocate(ctx, size, sizeof(float), &t->deployed.weights));
@@ -99,7 +133,7 @@ static ht_status prepare(ht_trainer *t) {
   HT_TRY(ctx, ht_network_initialise(ctx, (uint64_t)o->seed, &t->network));
   memcpy(t->best, t->network.weights, (size_t)size * sizeof(float));
   HT_TRY(ctx, ht_packed_create(ctx, &t->network, &t->deployed_packed));
-  HT_TRY(ctx, ht_rollout_create(ctx, o, t->matrices, t->environment, &t->deployed_packed, on_device, &t->rollout));
+  HT_TRY(ctx, prepare_rollout(t, &transitions, &rows));
   const ht_ppo_settings settings = {.clip = o->clip,
                                     .value_weight = o->value_weight,
                                     .entropy_weight = o->entropy_weight,
@@ -107,8 +141,9 @@ static ht_status prepare(ht_trainer *t) {
                                     .gradient_clip = o->gradient_clip,
                                     .epochs = o->epochs,
                                     .minibatch = o->minibatch};
-  HT_TRY(ctx, ht_ppo_create(ctx, &settings, &t->network, t->rollout->batch.transitions, t->rollout->batch.most_rows, &t->ppo));
-  if (on_device) return ht_device_prepare(t);
+  HT_TRY(ctx, ht_ppo_create(ctx, &settings, &t->network, transitions, rows, &t->ppo));
+  if (is_window(t)) return HT_OK; /* its FP64 solves are made */
+  if (ht_trains_on_device(t)) return ht_device_prepare(t);
   for (int k = 0; k < t->matrices; k++) HT_TRY(ctx, ht_environment_solve(t->environment[k]));
   return HT_OK;
 }
@@ -118,6 +153,7 @@ ht_status ht_trainer_prepare(ht_trainer *t) {
   HT_CHECK(t->ctx, t->matrices > 0, HT_BAD_ARGUMENT, "training needs a matrix: call ht_trainer_add_matrix first");
   double start = ht_seconds();
   ht_train_options_settle(&t->options);
+  HT_TRY(t->ctx, ht_train_options_check(t->ctx, &t->options));
   HT_TRY(t->ctx, ht_device_choose(t));
   ht_status status = prepare(t);
   if (status != HT_OK) forget(t);
@@ -161,27 +197,50 @@ static void deploy(ht_trainer *t, const float *weights) {
   ht_packed_load(&t->deployed_packed, &t->deployed);
 }
 
-/* On all matrices; traffic: the mean. */
-static ht_status judge_all(ht_trainer *t, int64_t interval, ht_judgement *judgement, double *traffic) {
-  double sum = 0;
+/* Solves that are judged: of each matrix one, or one a preconditioner. */
+int ht_trainer_cases(const ht_trainer *t) { return is_window(t) ? t->window->cases : t->matrices; }
+
+static ht_status judge_tiles(ht_trainer *t, int64_t interval, ht_judgement *judgement) {
   for (int k = 0; k < t->matrices; k++) {
     if (t->learner)
       HT_TRY(t->ctx, ht_device_judge(t, k, interval, &judgement[k]));
     else
       ht_judge(t->rollout, &t->deployed_packed, k, interval, &judgement[k]);
+  }
+  return HT_OK;
+}
+
+/* All of them; *traffic: their mean. */
+static ht_status judge_all(ht_trainer *t, int64_t interval, ht_judgement *judgement, double *traffic) {
+  double sum = 0;
+  int count = ht_trainer_cases(t), judged = 0;
+  *traffic = NAN;
+  if (is_window(t))
+    HT_TRY(t->ctx, ht_window_judge(t->window, &t->deployed, judgement));
+  else
+    HT_TRY(t->ctx, judge_tiles(t, interval, judgement));
+  for (int k = 0; k < count; k++) {
+    judged += judgement[k].iterations_64 > 0;
     sum += judgement[k].time;
   }
-  *traffic = sum / t->matrices;
+  *traffic = sum / judged;
   return HT_OK;
+}
+
+/* Solves are learned from, a transition each: how many between two judgements are enough to make these cheap. */
+static int64_t transitions_between(const ht_trainer *t) {
+  enum { EPISODES_BETWEEN = 8, UPDATES_BETWEEN = 8 };
+  int64_t one = 0;
+  if (is_window(t)) return UPDATES_BETWEEN * t->options.update;
+  for (int k = 0; k < t->matrices; k++) one += t->environment[k]->iterations_64;
+  return EPISODES_BETWEEN * one;
 }
 
 /* Keep the weights if they deploy better than those kept; not more often than is cheap beside the episodes. */
 static ht_status judge_weights(ht_trainer *t) {
-  static const double EPISODES_BETWEEN = 8;
-  ht_judgement judgement[HT_MOST_MATRICES];
-  double one = 0, traffic;
-  for (int k = 0; k < t->matrices; k++) one += (double)t->environment[k]->iterations_64;
-  if (isfinite(t->at.best_traffic) && (double)(t->at.transitions - t->at.judged_at) < EPISODES_BETWEEN * one) return HT_OK;
+  ht_judgement judgement[HT_MOST_CASES];
+  double traffic;
+  if (isfinite(t->at.best_traffic) && t->at.transitions - t->at.judged_at < transitions_between(t)) return HT_OK;
   double start = ht_seconds();
   if (t->learner) HT_TRY(t->ctx, ht_device_fetch_network(t));
   deploy(t, t->network.weights);
@@ -208,7 +267,7 @@ static double traffic_of_looks(const ht_trainer *t, int64_t interval, const ht_j
 
 static int64_t count_missed(const ht_trainer *t, const ht_judgement *judgement) {
   int64_t missed = 0;
-  for (int k = 0; k < t->matrices; k++) missed += !judgement[k].reached;
+  for (int k = 0; k < ht_trainer_cases(t); k++) missed += judgement[k].iterations_64 > 0 && !judgement[k].reached;
   return missed;
 }
 
@@ -228,30 +287,43 @@ static ht_status choose_cheapest_interval(ht_trainer *t, const ht_judgement *one
   return HT_OK;
 }
 
-/* The interval, and the report's part about the solves with it: with the paper's reward chosen as the paper does, and halved where it costs
- * a solve its end. */
-static ht_status judge_best(ht_trainer *t, ht_train_report *report) {
-  ht_judgement one[HT_MOST_MATRICES], j[HT_MOST_MATRICES];
+/* With the paper's reward the interval is chosen as the paper does, and halved where it costs a solve its end. `one`: judgements with 1;
+ * j: with the interval. */
+static ht_status choose_interval(ht_trainer *t, const ht_judgement *one, ht_judgement *j, ht_train_report *report) {
   int paper = t->options.reward == HT_REWARD_PAPER;
-  deploy(t, t->best);
-  HT_TRY(t->ctx, judge_all(t, 1, one, &report->traffic));
   t->interval = t->options.interval ? t->options.interval : ht_longest_interval(t->matrices, one);
   if (!t->options.interval && !paper) HT_TRY(t->ctx, choose_cheapest_interval(t, one));
   for (;; t->interval /= 2) {
     HT_TRY(t->ctx, judge_all(t, t->interval, j, &report->traffic));
-    report->missed = count_missed(t, j);
-    if (t->options.interval || report->missed <= count_missed(t, one) || t->interval == 1) break;
+    if (t->options.interval || count_missed(t, j) <= count_missed(t, one) || t->interval == 1) break;
   }
   report->delayed = ht_share_delayed(t->matrices, one, t->interval);
+  return HT_OK;
+}
+
+/* The interval, and the report's part about the solves with it. */
+static ht_status judge_best(ht_trainer *t, ht_train_report *report) {
+  ht_judgement one[HT_MOST_MATRICES], j[HT_MOST_CASES];
+  int cases = ht_trainer_cases(t), judged = 0;
+  deploy(t, t->best);
+  if (is_window(t)) {
+    HT_TRY(t->ctx, judge_all(t, 1, j, &report->traffic));
+    t->interval = t->window->chooser.interval; /* the actions say when */
+  } else {
+    HT_TRY(t->ctx, judge_all(t, 1, one, &report->traffic));
+    HT_TRY(t->ctx, choose_interval(t, one, j, report));
+  }
+  report->missed = count_missed(t, j);
   report->interval = t->interval;
   report->iterations = report->iterations_f64 = 0;
   report->share_f64 = report->share_f32 = report->share_16 = report->residual_true = report->residual_true_f64 = 0;
-  for (int k = 0; k < t->matrices; k++) {
+  for (int k = 0; k < cases; k++) judged += j[k].iterations_64 > 0;
+  for (int k = 0; k < cases; k++) {
     report->iterations += j[k].iterations;
     report->iterations_f64 += j[k].iterations_64;
-    report->share_f64 += j[k].share[HT_LEVEL_64] / t->matrices;
-    report->share_f32 += j[k].share[HT_LEVEL_32] / t->matrices;
-    report->share_16 += j[k].share[HT_LEVEL_16] / t->matrices;
+    report->share_f64 += j[k].share[HT_LEVEL_64] / judged;
+    report->share_f32 += j[k].share[HT_LEVEL_32] / judged;
+    report->share_16 += j[k].share[HT_LEVEL_16] / judged;
     report->residual_true = fmax(report->residual_true, j[k].true_residual);
     report->residual_true_f64 = fmax(report->residual_true_f64, j[k].true_64);
   }
@@ -285,28 +357,46 @@ static int has_settled(ht_trainer *t) {
   return t->options.patience && t->at.episodes - t->at.improved_at >= t->options.patience;
 }
 
+/* The next transitions, and the episodes that ended with them. */
+static ht_status collect(ht_trainer *t) {
+  const ht_episode *finished;
+  int64_t count;
+  if (is_window(t)) {
+    HT_TRY(t->ctx, ht_window_collect(t->window, &t->ppo->packed));
+    finished = t->window->finished;
+    count = t->window->finished_count;
+  } else {
+    HT_TRY(t->ctx, ht_trainer_make_room(t, t->at.episodes + t->rollout->batch.transitions));
+    if (t->learner)
+      HT_TRY(t->ctx, ht_device_collect(t));
+    else
+      ht_rollout_collect(t->rollout, &t->ppo->packed);
+    finished = t->rollout->finished;
+    count = t->rollout->finished_count;
+  }
+  HT_TRY(t->ctx, ht_trainer_make_room(t, t->at.episodes + count));
+  for (int64_t k = 0; k < count; k++, t->at.episodes++) {
+    t->returns[t->at.episodes] = finished[k].total;
+    t->iterations[t->at.episodes] = finished[k].iterations;
+  }
+  return HT_OK;
+}
+
 static ht_status learn_once(ht_trainer *t) {
   ht_ppo_loss loss;
   double start = ht_seconds();
-  HT_TRY(t->ctx, ht_trainer_make_room(t, t->at.episodes + t->rollout->batch.transitions));
-  if (t->learner)
-    HT_TRY(t->ctx, ht_device_collect(t));
-  else
-    ht_rollout_collect(t->rollout, &t->ppo->packed);
-  for (int64_t k = 0; k < t->rollout->finished_count; k++, t->at.episodes++) {
-    t->returns[t->at.episodes] = t->rollout->finished[k].total;
-    t->iterations[t->at.episodes] = t->rollout->finished[k].iterations;
-  }
+  HT_TRY(t->ctx, collect(t));
+  ht_ppo_batch *batch = is_window(t) ? &t->window->batch : &t->rollout->batch;
   double middle = ht_seconds();
   uint64_t seed = ht_random_bits((uint64_t)t->options.seed ^ 0x5f0e, (uint64_t)t->at.updates);
   if (t->learner)
     HT_TRY(t->ctx, ht_device_update(t, seed, &loss));
   else
-    ht_ppo_update(t->ppo, &t->rollout->batch, seed, &loss);
+    ht_ppo_update(t->ppo, batch, seed, &loss);
   t->time_rollout_s += middle - start;
   t->time_update_s += ht_seconds() - middle;
   t->at.updates++;
-  t->at.transitions += t->rollout->batch.transitions;
+  t->at.transitions += batch->transitions;
   t->at.entropy = loss.entropy;
   HT_TRY(t->ctx, judge_weights(t));
   return HT_OK;
@@ -333,7 +423,7 @@ static void describe(const ht_trainer *t, ht_train_report *r, const char *outcom
   snprintf(r->backend, sizeof r->backend, "%s", t->backend->name);
   r->matrices = t->matrices;
   r->tiles = 0;
-  for (int k = 0; k < t->matrices; k++) r->tiles += t->environment[k]->blocks;
+  for (int k = 0; k < t->matrices; k++) r->tiles += (ht_matrix_rows(t->matrix[k]) + HT_COLUMN_BLOCK - 1) / HT_COLUMN_BLOCK;
   r->episodes = t->at.episodes;
   r->transitions = t->at.transitions;
   r->updates = t->at.updates;
@@ -383,15 +473,13 @@ int64_t ht_trainer_history(const ht_trainer *t, const double **returns, const in
 }
 
 ht_status ht_trainer_policy(ht_trainer *t, const void **bytes, int64_t *size) {
-  static const char *const rewards[] = {"paper", "progress"};
+  static const char *const rewards[] = {"auto", "paper", "progress", "time"};
   HT_CHECK(t->ctx, t->prepared && t->interval, HT_BAD_ARGUMENT, "there is no policy before a training has run");
-  ht_learned learned = {.kind = HT_LEARNED_TILES,
-                        .network = t->network,
-                        .interval = (int)t->interval,
-                        .state = "paper",
-                        .seed = (uint64_t)t->options.seed,
-                        .episodes = t->at.episodes};
+  ht_learned learned = {
+      .kind = kind(t), .network = t->network, .interval = (int)t->interval, .seed = (uint64_t)t->options.seed, .episodes = t->at.episodes};
   learned.network.weights = t->best;
+  snprintf(learned.state, sizeof learned.state, "%s", is_window(t) ? "features" : "paper");
+  if (is_window(t)) snprintf(learned.actions, sizeof learned.actions, "%s", t->options.actions);
   snprintf(learned.reward, sizeof learned.reward, "%s", rewards[t->options.reward]);
   snprintf(learned.trained_on, sizeof learned.trained_on, "%s", t->trained_on);
   snprintf(learned.version, sizeof learned.version, "%s", ht_version());

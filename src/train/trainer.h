@@ -4,8 +4,9 @@
 #include "halftone/train.h"
 #include "policy/learned.h"
 #include "train/rollout.h"
+#include "train/window.h"
 
-enum { HT_MOST_MATRICES = 64, HT_RETURN_WINDOW = 50 };
+enum { HT_MOST_MATRICES = 64, HT_MOST_CASES = 2 * HT_MOST_MATRICES, HT_RETURN_WINDOW = 50 };
 
 /* What a training has come to, besides weights and solves on the way. */
 typedef struct ht_train_counters {
@@ -36,7 +37,8 @@ struct ht_trainer {
   float *best;                  /* weights */
   ht_packed deployed_packed;
   ht_ppo *ppo;
-  ht_rollout *rollout;
+  ht_rollout *rollout; /* of the state paper */
+  ht_window *window;   /* of the state features */
   ht_train_counters at;
   double *returns; /* an episode each */
   int64_t *iterations, room;
@@ -47,6 +49,7 @@ struct ht_trainer {
 
 /* trainer.c: everything but the weights' values. */
 ht_status ht_trainer_prepare(ht_trainer *trainer);
+int ht_trainer_cases(const ht_trainer *trainer);
 ht_status ht_trainer_make_room(ht_trainer *trainer, int64_t episodes);
 
 #endif

@@ -249,6 +249,23 @@ class Train(Cli):
         self.assertIn("FP64", self.train("-o", policy, "--episodes", "2"))
         self.assertEqual(self.train("-o", policy, "--episodes", "2", "--quiet"), "")
 
+    def test_a_policy_for_whole_matrices_is_learned_and_used(self):
+        policy = self.path("p.safetensors")
+        windows = ["-o", policy, "--state", "features", "--update", "64"]
+        report = json.loads(self.train(*windows, "--episodes", "20", "--json"))
+        self.assertEqual((report["options"]["reward"], report["missed"]), ("time", 0))
+        self.assertTrue(report["options"]["actions"].startswith("f64"))
+        chosen = self.solves(self.a, "--policy", f"learned:{policy}")["policy_chosen"]
+        self.assertIn("whole matrix, made for a look every 32 iterations", chosen)
+        self.assertIn("modelled time", self.train(*windows, "--episodes", "2"))
+        self.fails("use --reward auto", "train", self.a, *windows, "--reward", "paper")
+
+    def test_the_librarys_own_policy(self):
+        for name in ("learned", "learned:universal"):
+            report = self.solves(self.a, "--policy", name)
+            self.assertEqual(report["policy"], "learned:universal")
+            self.assertIn("one action for the whole matrix", report["policy_chosen"])
+
     def test_the_same_seed_gives_the_same_bytes_resumed_or_not(self):
         whole, parts, state = self.path("whole"), self.path("parts"), self.path("state")
         self.train("-o", whole, "--episodes", "60", "--threads", "1")

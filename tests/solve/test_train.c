@@ -34,10 +34,16 @@ static int tear_down(void **state) {
   return 0;
 }
 
+/* The reward says which state is trained. */
 static ht_trainer *make(fixture *f, const char *reward, const char *episodes) {
   ht_trainer *t;
   assert_int_equal(ht_trainer_create(f->ctx, &t), HT_OK);
   assert_int_equal(ht_trainer_set_option(t, "reward", reward), HT_OK);
+  if (!strcmp(reward, "time")) {
+    assert_int_equal(ht_trainer_set_option(t, "state", "features"), HT_OK);
+    assert_int_equal(ht_trainer_set_option(t, "update", "64"), HT_OK);
+    assert_int_equal(ht_trainer_set_option(t, "actions", "f64@8,f32@8,16:0.03@16,budget:0.03@8"), HT_OK);
+  }
   assert_int_equal(ht_trainer_set_option(t, "episodes", episodes), HT_OK);
   assert_int_equal(ht_trainer_set_option(t, "patience", "0"), HT_OK);
   assert_int_equal(ht_trainer_add_matrix(t, f->matrix, "small"), HT_OK);
@@ -95,8 +101,8 @@ static void the_policy_can_be_read_back(void **state) {
 
 static void bits_do_not_depend_on_threads(void **state) {
   fixture *f = *state;
-  static const char *const rewards[] = {"paper", "progress"};
-  for (int k = 0; k < 2; k++) {
+  static const char *const rewards[] = {"paper", "progress", "time"};
+  for (int k = 0; k < 3; k++) {
     void *first = NULL;
     int64_t first_size = 0, size;
     for (int threads = 1; threads <= 3; threads++) {
@@ -119,11 +125,10 @@ static void bits_do_not_depend_on_threads(void **state) {
   }
 }
 
-static void a_training_goes_on_as_if_it_had_not_stopped(void **state) {
-  fixture *f = *state;
+static void goes_on(fixture *f, const char *reward) {
   ht_train_report r;
   int64_t size, size_whole, size_late;
-  ht_trainer *whole = make(f, "progress", "80"), *early = make(f, "progress", "30"), *late = make(f, "progress", "80");
+  ht_trainer *whole = make(f, reward, "80"), *early = make(f, reward, "30"), *late = make(f, reward, "80");
   assert_int_equal(ht_trainer_run(whole, &r), HT_OK);
   assert_int_equal(ht_trainer_run(early, &r), HT_OK);
   void *bytes = bytes_of(early, ht_trainer_state, &size);
@@ -137,6 +142,11 @@ static void a_training_goes_on_as_if_it_had_not_stopped(void **state) {
   ht_trainer_destroy(whole);
   ht_trainer_destroy(early);
   ht_trainer_destroy(late);
+}
+
+static void a_training_goes_on_as_if_it_had_not_stopped(void **state) {
+  goes_on(*state, "progress");
+  goes_on(*state, "time");
 }
 
 /* Another number of lanes interleaves the episodes otherwise; a state keeps its own. */
@@ -219,6 +229,76 @@ static void foreign_and_damaged_states_are_refused(void **state) {
   ht_trainer_destroy(same);
 }
 
+/* A policy for whole windows: it learns to save, reads back as what it is, and says what it can do. */
+static void windows_are_learned(void **state) {
+  fixture *f = *state;
+  ht_train_report r;
+  ht_learned *learned;
+  ht_matrix *waves; /* bears 32 bits without an iteration more */
+  int64_t size;
+  ht_trainer *t = make(f, "time", "150");
+  assert_int_equal(generate_line(f->ctx, "weather size=8", &waves), HT_OK);
+  assert_int_equal(ht_trainer_set_option(t, "learning-rate", "2e-3"), HT_OK);
+  assert_int_equal(ht_trainer_set_option(t, "actions", "f64@16,f32@32,16:0.03@32"), HT_OK);
+  assert_int_equal(ht_trainer_add_matrix(t, waves, "waves"), HT_OK);
+  assert_int_equal(ht_trainer_run(t, &r), HT_OK);
+  assert_true(isfinite(r.return_first) && isfinite(r.return_last));
+  assert_true(r.traffic < 1 && r.missed == 0 && r.residual_true <= 1e-10);
+  assert_true(fabs(r.share_f64 + r.share_f32 + r.share_16 - 1) < 1e-12 && r.share_f64 < 1);
+  void *bytes = bytes_of(t, ht_trainer_policy, &size);
+  assert_int_equal(ht_learned_parse(f->ctx, bytes, size, "small", &learned), HT_OK);
+  assert_int_equal(learned->kind, HT_LEARNED_WINDOW);
+  assert_int_equal(learned->interval, 32);
+  assert_int_equal(learned->network.actions, 3);
+  assert_string_equal(learned->state, "features");
+  assert_string_equal(learned->reward, "time");
+  assert_string_equal(learned->actions, "f64@16,f32@32,16:0.03@32");
+  assert_string_equal(learned->trained_on, "small, waves");
+  ht_learned_release(f->ctx, learned);
+  free(bytes);
+  ht_trainer_destroy(t);
+  ht_matrix_destroy(waves);
+}
+
+/* What cannot be solved in FP64 within the iterations that are allowed is left out where the other preconditioner can. */
+static void hard_cases_are_left_out(void **state) {
+  fixture *f = *state;
+  ht_train_report r;
+  ht_matrix *stiff;
+  ht_trainer *t;
+  assert_int_equal(generate_line(f->ctx, "stencil2d size=14 coefficients=jumps contrast=1e6", &stiff), HT_OK);
+  for (int most = 0; most < 2; most++) {
+    assert_int_equal(ht_trainer_create(f->ctx, &t), HT_OK);
+    assert_int_equal(ht_trainer_set_option(t, "state", "features"), HT_OK);
+    assert_int_equal(ht_trainer_set_option(t, "episodes", "10"), HT_OK);
+    assert_int_equal(ht_trainer_set_option(t, "update", "16"), HT_OK);
+    assert_int_equal(ht_trainer_set_option(t, "max-iterations", most ? "120" : "5"), HT_OK);
+    assert_int_equal(ht_trainer_add_matrix(t, stiff, "stiff"), HT_OK);
+    assert_int_equal(ht_trainer_run(t, &r), most ? HT_OK : HT_BAD_MATRIX);
+    if (most) assert_true(r.iterations_f64 > 0 && r.iterations_f64 <= 120 && isfinite(r.traffic)); /* of one solve, not of two */
+    ht_trainer_destroy(t);
+  }
+  ht_matrix_destroy(stiff);
+}
+
+static void states_and_rewards_go_together(void **state) {
+  static const char *const cases[][3][2] = {
+      {{"state", "features"}, {"reward", "paper"}, {"update", "64"}}, {{"state", "features"}, {"reward", "progress"}, {"update", "64"}},
+      {{"state", "paper"}, {"reward", "time"}, {"update", "64"}},     {{"state", "features"}, {"format", "tilecsc"}, {"update", "64"}},
+      {{"state", "features"}, {"replace", "no"}, {"update", "64"}},   {{"state", "features"}, {"actions", "f32,f64"}, {"update", "64"}},
+      {{"state", "features"}, {"actions", "f64"}, {"update", "64"}},  {{"state", "features"}, {"actions", "f64,f31"}, {"update", "64"}}};
+  fixture *f = *state;
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    ht_train_report r;
+    ht_trainer *t;
+    assert_int_equal(ht_trainer_create(f->ctx, &t), HT_OK);
+    for (int i = 0; i < 3; i++) assert_int_equal(ht_trainer_set_option(t, cases[k][i][0], cases[k][i][1]), HT_OK);
+    assert_int_equal(ht_trainer_add_matrix(t, f->matrix, "small"), HT_OK);
+    if (ht_trainer_run(t, &r) != HT_BAD_OPTION) fail_msg("case %zu: %s", k, ht_context_error(f->ctx));
+    ht_trainer_destroy(t);
+  }
+}
+
 static void bad_options_are_refused(void **state) {
   fixture *f = *state;
   ht_train_report r;
@@ -229,7 +309,8 @@ static void bad_options_are_refused(void **state) {
   assert_non_null(strstr(ht_context_error(f->ctx), "episodes"));
   assert_int_equal(ht_trainer_set_option(t, "episodes", "0"), HT_BAD_OPTION);
   assert_int_equal(ht_trainer_set_option(t, "reward", "money"), HT_BAD_OPTION);
-  assert_int_equal(ht_trainer_get_option(t, "reward", text, sizeof text), HT_BAD_ARGUMENT); /* progress takes 9 */
+  assert_int_equal(ht_trainer_set_option(t, "reward", "progress"), HT_OK);
+  assert_int_equal(ht_trainer_get_option(t, "reward", text, sizeof text), HT_BAD_ARGUMENT); /* it takes 9 */
   assert_int_equal(ht_trainer_get_option(t, "hidden", text, sizeof text), HT_OK);
   assert_string_equal(text, "64");
   assert_int_equal(ht_trainer_run(t, &r), HT_BAD_ARGUMENT);
@@ -280,11 +361,11 @@ static void an_interrupt_keeps_what_there_is(void **state) {
 }
 
 /* Nothing leaks when the n-th allocation fails, and the trainer can be destroyed. */
-static void failed_allocations_are_reported(void **state) {
-  (void)state;
+static void fail_allocations(const char *reward) {
   failing_allocator memory;
   fixture f;
   assert_int_equal(failing_context(&memory, &f.ctx), HT_OK);
+  assert_int_equal(ht_context_set_threads(f.ctx, 1), HT_OK); /* the allocator counts for one thread */
   assert_int_equal(generate_line(f.ctx, "stencil2d size=4 coefficients=lognormal", &f.matrix), HT_OK);
   long before = memory.alive;
   ht_status status = HT_NO_MEMORY;
@@ -292,7 +373,7 @@ static void failed_allocations_are_reported(void **state) {
     ht_train_report r;
     const void *bytes;
     int64_t size;
-    ht_trainer *t = make(&f, "progress", "1");
+    ht_trainer *t = make(&f, reward, "1");
     memory.fail_at = memory.requests + n;
     status = ht_trainer_run(t, &r);
     if (status == HT_OK) status = ht_trainer_policy(t, &bytes, &size);
@@ -306,6 +387,12 @@ static void failed_allocations_are_reported(void **state) {
   assert_int_equal(memory.alive, 0);
 }
 
+static void failed_allocations_are_reported(void **state) {
+  (void)state;
+  fail_allocations("progress");
+  fail_allocations("time");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void) {
@@ -317,6 +404,9 @@ int main(void) {
                                      TEST(every_picked_row_is_written),
                                      TEST(foreign_and_damaged_states_are_refused),
                                      TEST(bad_options_are_refused),
+                                     TEST(windows_are_learned),
+                                     TEST(hard_cases_are_left_out),
+                                     TEST(states_and_rewards_go_together),
                                      TEST(a_matrix_that_cannot_be_solved_is_refused),
                                      TEST(an_interrupt_keeps_what_there_is),
                                      cmocka_unit_test(failed_allocations_are_reported)};

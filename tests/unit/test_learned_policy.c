@@ -142,10 +142,56 @@ static void test_window(void **state) {
   ht_policy policy;
   create(*state, learned_always(*state, HT_LEARNED_WINDOW, 3, 8), &policy);
   assert_true(policy.window && !policy.decide && !policy.sees_direction && policy.interval == 8);
-  ht_learned_action action = ht_policy_choose_action(&policy, feature);
+  ht_learned_action action = ht_policy_choose_action(&policy, &(ht_policy_look){.feature = feature});
   assert_true(action.theta == 0.03);
   ht_policy_release(*state, &policy);
 }
+
+static void test_actions(void **state) {
+  static const char *const bad[] = {"",           "f64,",       "f64,,16",   "f65",         "f64:0.1",  "16:",     "16:0",
+                                    "16:1.5",     "16:x",       "16@",       "16@0",        "16@1.5",   "16@5000", "16@32@32",
+                                    "budget",     "budget:",    "budget:2",  "budget@32",   "f32:-0.1", "f32 @32", "@32",
+                                    "16:0.03@-1", "budget:nan", "16:inf@32", "budgets:0.1", "f32:0.1x", "f32@3 2", "16@32:0.03"};
+  ht_learned_action a[HT_NETWORK_MOST_ACTIONS];
+  char many[HT_NETWORK_MOST_ACTIONS * 4 + 8] = "f64";
+  (void)state;
+  assert_int_equal(ht_learned_actions(HT_LEARNED_WINDOW, "f64,f32:0.001@128,16:0.03@32,budget:0.1@4096,16,f64@1", a), 6);
+  assert_true(a[0].level == HT_LEVEL_64 && a[0].drop == 0 && a[0].window == 0 && a[0].theta == 0);
+  assert_true(a[1].level == HT_LEVEL_32 && a[1].drop == 0.001 && a[1].window == 128 && a[1].theta == 0);
+  assert_true(a[2].level == HT_LEVEL_16 && a[2].drop == 0.03 && a[2].window == 32);
+  assert_true(a[3].theta == 0.1 && a[3].drop == 0 && a[3].window == 4096 && a[4].level == HT_LEVEL_16 && a[5].window == 1);
+  for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
+    if (ht_learned_actions(HT_LEARNED_WINDOW, bad[k], a)) fail_msg("'%s' was taken", bad[k]);
+  assert_int_equal(ht_learned_actions(HT_LEARNED_TILES, "f64,f32,16", a), 3);
+  assert_int_equal(ht_learned_actions(HT_LEARNED_TILES, "f64,f32,16@32", a), 0);
+  for (int k = 1; k < HT_NETWORK_MOST_ACTIONS; k++) strcat(many, ",16");
+  assert_int_equal(ht_learned_actions(HT_LEARNED_WINDOW, many, a), HT_NETWORK_MOST_ACTIONS);
+  strcat(many, ",16");
+  assert_int_equal(ht_learned_actions(HT_LEARNED_WINDOW, many, a), 0);
+}
+
+/* The policy that the library carries is whole, and weights are those of 16 bits. */
+static void test_universal(void **state) {
+  char why[256];
+  const char *const names[] = {"learned", "learned:universal"};
+  ht_policy_options options = {.budget_eta = 0.01};
+  for (int k = 0; k < 2; k++) {
+    ht_policy policy;
+    snprintf(options.policy, sizeof options.policy, "%s", names[k]);
+    if (ht_policy_create(*state, &options, NULL, &policy, why) != HT_OK) fail_msg("%s", ht_context_error(*state));
+    assert_true(policy.window && policy.by_network && !strcmp(policy.name, "learned:universal"));
+    const ht_network *net = &policy.learned->network;
+    assert_true(policy.action[0].level == HT_LEVEL_64 && net->inputs == HT_FEATURES && net->actions > 2);
+    for (int64_t i = 0; i < ht_network_size(net->inputs, net->hidden, net->actions); i++)
+      assert_true(ht_precision_round(HT_F16, net->weights[i]) == net->weights[i]);
+    ht_policy_release(*state, &policy);
+  }
+}
+
+#define ANY_OF(v)                                                                                                                          \
+  &v.residual, &v.residual_start, &v.residual_goal, &v.residual_8, &v.residual_32, &v.alpha, &v.beta, &v.ritz_smallest, &v.ritz_largest,   \
+      &v.error_16, &v.error_32, &v.exact_16, &v.exact_32, &v.nonzeros_per_row, &v.bytes_streamed, &v.cache_bytes, &v.cost_16, &v.cost_32,  \
+      &v.lost_16, &v.lost_32, &v.gap_used, &v.gap_allowed
 
 /* Whatever the numbers, features are finite and bounded; they do not depend on the scale of the problem. */
 static void test_features(void **state) {
@@ -154,51 +200,55 @@ static void test_features(void **state) {
   random_stream s = {1};
   (void)state;
   for (int k = 0; k < 20000; k++) {
-#define ANY numbers[random_below(&s, 9)]
-    ht_feature_view v = {random_below(&s, INT64_MAX),
-                         random_below(&s, INT64_MAX) + 1,
-                         ANY,
-                         ANY,
-                         ANY,
-                         ANY,
-                         ANY,
-                         ANY,
-                         ANY,
-                         ANY,
-                         ANY,
-                         ANY,
-                         ANY,
-                         ANY,
-                         ANY,
-                         ANY,
-                         ANY,
-                         ANY,
-                         3,
-                         1,
-                         ANY,
-                         ANY,
-                         HT_LEVEL_64,
-                         HT_LEVEL_16};
+    ht_feature_view v = {.iteration = random_below(&s, INT64_MAX), .unknowns_per_node = 3, .device = 1, .level = HT_LEVEL_64};
+    double *const any[] = {ANY_OF(v)};
+    for (size_t i = 0; i < sizeof any / sizeof *any; i++) *any[i] = numbers[random_below(&s, 9)];
     ht_features_fill(&v, f);
     for (int i = 0; i < HT_FEATURES; i++) assert_true(fabsf(f[i]) <= 2.5f);
   }
-  ht_feature_view v = {100,  5000, 1e-3, 10, 1e-9, 2e-3, 9e-3, 0.25, 0.4,  0.01, 2,           1e-4,
-                       1e-9, 0.1,  0.3,  7,  1e8,  3e7,  1,    0,    1e-6, 1e-4, HT_LEVEL_32, HT_LEVEL_16};
+  ht_feature_view v = {.iteration = 100,
+                       .residual = 1e-3,
+                       .residual_start = 10,
+                       .residual_goal = 1e-9,
+                       .residual_8 = 2e-3,
+                       .residual_32 = 9e-3,
+                       .alpha = 0.25,
+                       .beta = 0.4,
+                       .ritz_smallest = 0.01,
+                       .ritz_largest = 2,
+                       .error_16 = 1e-4,
+                       .error_32 = 1e-9,
+                       .exact_16 = 0.1,
+                       .exact_32 = 0.3,
+                       .nonzeros_per_row = 7,
+                       .bytes_streamed = 1e8,
+                       .cache_bytes = 3e7,
+                       .cost_16 = 0.5,
+                       .cost_32 = 0.7,
+                       .lost_16 = 1e-6,
+                       .lost_32 = 1e-11,
+                       .unknowns_per_node = 1,
+                       .gap_used = 1e-6,
+                       .gap_allowed = 1e-4,
+                       .level = HT_LEVEL_32,
+                       .floor = HT_LEVEL_16};
   ht_features_fill(&v, f);
   assert_true(fabsf(f[HT_FEATURE_fallen] - 0.4f) < 1e-6f && fabsf(f[HT_FEATURE_remaining] - 0.6f) < 1e-6f);
   assert_true(fabsf(f[HT_FEATURE_slope_8] - (float)log10(2)) < 1e-6f && fabsf(f[HT_FEATURE_level] - 0.5f) < 1e-6f);
   assert_true(fabsf(f[HT_FEATURE_step] - (float)log10(0.5) / 4) < 1e-6f && fabsf(f[HT_FEATURE_condition] - (float)log10(200) / 8) < 1e-6f);
   assert_true(fabsf(f[HT_FEATURE_error_16] - (float)log10(0.02) / 8) < 1e-6f);
+  assert_true(fabsf(f[HT_FEATURE_loss_16] - (float)log10(2.5e-4) / 8) < 1e-6f && f[HT_FEATURE_cost_32] == 0.7f);
+  /* b by 2^70 and A by 2^60: p goes with b, and what is lost with A p */
   double *of_b[] = {&v.residual, &v.residual_start, &v.residual_goal, &v.residual_8, &v.residual_32, &v.gap_used, &v.gap_allowed};
   for (int i = 0; i < 7; i++) *of_b[i] *= 0x1p70;
-  v.alpha *= 0x1p-60, v.ritz_smallest *= 0x1p60, v.ritz_largest *= 0x1p60;
+  v.alpha *= 0x1p-60, v.ritz_smallest *= 0x1p60, v.ritz_largest *= 0x1p60, v.lost_16 *= 0x1p130, v.lost_32 *= 0x1p130;
   ht_features_fill(&v, g);
   for (int i = 0; i < HT_FEATURES; i++) assert_true(fabsf(f[i] - g[i]) < 1e-6f);
 }
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_context, close_context)
-  const struct CMUnitTest tests[] = {TEST(test_network), TEST(test_tiles), TEST(test_ties_and_extremes), TEST(test_window),
-                                     TEST(test_features)};
+  const struct CMUnitTest tests[] = {TEST(test_network),  TEST(test_tiles),   TEST(test_ties_and_extremes), TEST(test_window),
+                                     TEST(test_features), TEST(test_actions), TEST(test_universal)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,10 @@
 #include "train/initialise.h"
 #include "train/ppo.h"
 
-enum { INPUTS = 10, HIDDEN = 12, ACTIONS = 3, TRANSITIONS = 21, TILES = 3, HEADS = ACTIONS + 1 };
+#ifndef PPO_SHAPE /* test_ppo_window.c has another */
+enum { INPUTS = 10, HIDDEN = 12, ACTIONS = 3, TRANSITIONS = 21, TILES = 3 };
+#endif
+enum { HEADS = ACTIONS + 1 };
 
 typedef struct fixture {
   ht_context *ctx;
@@ -40,7 +43,7 @@ static void fill_batch(fixture *f) {
   for (int i = 0; i < TRANSITIONS * TILES * INPUTS; i++) state[i] = (float)ht_random_uniform(3, (uint64_t)i);
   for (int i = 0; i < TRANSITIONS * TILES; i++) { /* ratios on both sides of the clip */
     action[i] = (uint8_t)(ht_random_bits(4, (uint64_t)i) % ACTIONS);
-    old[i] = -1.1f + 0.5f * (float)ht_random_uniform(5, (uint64_t)i);
+    old[i] = -logf((float)ACTIONS) + 0.5f * (float)ht_random_uniform(5, (uint64_t)i);
   }
 }
 

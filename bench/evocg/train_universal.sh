@@ -1,0 +1,18 @@
+#!/bin/bash
+# The policy that the library carries, from nothing: generates the matrices that it learns from, trains, and writes the file. The same
+# seed gives the same bits on any machine that runs the same kernels. SPDX-License-Identifier: BSD-3-Clause
+# usage: bench/evocg/train_universal.sh [HALFTONE] [OUT.safetensors] [train options]
+set -euo pipefail
+halftone=${1:-build/halftone}
+out=${2:-src/policy/universal.safetensors}
+shift $(($# < 2 ? $# : 2))
+folder=$(mktemp -d)
+trap 'rm -r "$folder"' EXIT
+files=()
+while read -r name recipe; do
+  [[ -z $name || $name == \#* ]] && continue
+  # shellcheck disable=SC2086 # a recipe is several words
+  "$halftone" gen $recipe -o "$folder/$name.npz" >/dev/null
+  files+=("$folder/$name.npz")
+done <"$(dirname "$0")/train_universal.txt"
+"$halftone" train "${files[@]}" --state features --seed 1 --patience 0 --max-iterations 1000 --update 192 --learning-rate 1e-3 --minibatch 64 --entropy-weight 0.005 --episodes 7000 "$@" -o "$out"

@@ -1,0 +1,16 @@
+/* What training needs of a solver: its own choice of actions, and the facts that they depend on. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_SOLVER_CHOOSER_H
+#define HT_SOLVER_CHOOSER_H
+#include "halftone/solver.h"
+#include "policy/policy.h"
+
+/* In the place of the policy, from the next preparation on (copied; its texts are borrowed). */
+void ht_solver_set_chooser(ht_solver *solver, const ht_policy_chooser *chooser);
+/* Of a solver that is prepared: until its next preparation. */
+const ht_policy_facts *ht_solver_facts(const ht_solver *solver);
+/* What its last solve read of the matrix in products, at each level; recomputed residuals are not among it. */
+const double *ht_solver_bytes(const ht_solver *solver);
+/* Let its policy believe in another cache than there is, until the next preparation. */
+void ht_solver_pretend_cache(ht_solver *solver, double bytes);
+
+#endif

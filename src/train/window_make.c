@@ -1,0 +1,192 @@
+/* The workers' life, and the FP64 solves that others are compared with. SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "solver/chooser.h"
+#include "train/dense.h"
+#include "train/window.h"
+
+static const char *const preconds[] = {"none", "jacobi"};
+
+static ht_status set_number(ht_solver *solver, const char *name, double value) {
+  char text[40];
+  snprintf(text, sizeof text, "%.17g", value);
+  return ht_solver_set_option(solver, name, text);
+}
+
+static ht_status make_solver(ht_window *r, ht_window_worker *w, const char *precond) {
+  int64_t n = ht_matrix_rows(w->matrix);
+  HT_TRY(w->ctx, ht_context_set_threads(w->ctx, 1));
+  HT_TRY(w->ctx, ht_solver_create(w->ctx, NULL, &w->solver));
+  HT_TRY(w->ctx, ht_solver_set_option(w->solver, "backend", "cpu"));
+  HT_TRY(w->ctx, ht_solver_set_option(w->solver, "precond", precond));
+  HT_TRY(w->ctx, set_number(w->solver, "rtol", r->options->rtol));
+  HT_TRY(w->ctx, set_number(w->solver, "max-iterations", (double)r->options->max_iterations));
+  HT_TRY(w->ctx, ht_solver_set_matrix(w->solver, w->matrix));
+  ht_policy_chooser chooser = r->chooser;
+  chooser.user = w;
+  ht_solver_set_chooser(w->solver, &chooser);
+  HT_TRY(w->ctx, ht_solver_prepare(w->solver));
+  HT_TRY(w->ctx, ht_allocate(w->ctx, n, sizeof(double), &w->b));
+  HT_TRY(w->ctx, ht_allocate(w->ctx, n, sizeof(double), &w->x));
+  w->price = (ht_price){.facts = ht_solver_facts(w->solver), .n = n, .late = r->options->late};
+  return HT_OK;
+}
+
+/* In FP64, from every right-hand side: what progress is measured on. */
+static ht_status refer(const ht_window *r, ht_window_worker *w) {
+  const double *history;
+  for (int k = 0; k < HT_WINDOW_RIGHT_SIDES; k++) {
+    ht_right_side(w->matrix, r->options, (uint64_t)k, w->b);
+    memset(w->x, 0, (size_t)w->price.n * sizeof *w->x);
+    HT_TRY(w->ctx, ht_solver_solve(w->solver, 1, w->b, w->x, &w->report));
+    int64_t count = ht_solver_history(w->solver, &history);
+    w->idle = r->options->precond == HT_TRAIN_PRECOND_BOTH && w->report.outcome == HT_ITERATION_LIMIT;
+    if (w->idle) return HT_OK;
+    HT_CHECK(
+        w->ctx, w->report.outcome == HT_CONVERGED && w->report.iterations > 0 && count > w->report.iterations, HT_BAD_MATRIX,
+        "training needs a matrix that CG solves in FP64, and %s ends after %lld iterations with ||r|| = %.2e ||b||: %s; more iterations "
+        "or a larger rtol may help",
+        w->matrix->source[0] ? w->matrix->source : "this one", (long long)w->report.iterations, w->report.residual_true, w->report.detail);
+    w->iterations_64[k] = w->report.iterations;
+    HT_TRY(w->ctx, ht_allocate(w->ctx, count, sizeof(double), &w->fallen[k]));
+    for (int64_t i = 0; i <= w->report.iterations; i++) w->fallen[k][i] = i ? fmin(history[i], w->fallen[k][i - 1]) : history[i];
+    if (k == 0) w->true_64 = w->report.residual_true;
+  }
+  return HT_OK;
+}
+
+static ht_status make_worker(ht_window *r, ht_window_worker *w, const ht_matrix *matrix, const char *precond) {
+  HT_TRY(r->ctx, ht_context_create_with(&r->ctx->allocator, &w->ctx));
+  w->matrix = matrix;
+  w->status = make_solver(r, w, precond);
+  if (w->status != HT_OK) HT_FAIL(r->ctx, w->status, "%s", ht_context_error(w->ctx));
+  return HT_OK;
+}
+
+/* Iterations to the next look, at least. */
+static int64_t shortest_window(const ht_window *r) {
+  ht_learned_action action[HT_NETWORK_MOST_ACTIONS];
+  int64_t least = r->chooser.interval;
+  for (int a = 0; a < ht_learned_actions(HT_LEARNED_WINDOW, r->chooser.actions, action); a++)
+    if (action[a].window > 0 && action[a].window < least) least = action[a].window;
+  return least;
+}
+
+/* The guard gives the second half of the iterations that are allowed to FP64: four times those of FP64 are. */
+static ht_status make_room(ht_window *r, ht_window_worker *w) {
+  int64_t most = 0;
+  for (int k = 0; k < HT_WINDOW_RIGHT_SIDES; k++) most = w->iterations_64[k] > most ? w->iterations_64[k] : most;
+  most = 4 * most + 100;
+  HT_TRY(w->ctx, set_number(w->solver, "max-iterations", (double)most));
+  HT_TRY(w->ctx, ht_solver_prepare(w->solver)); /* its record of residuals shall be no longer than that */
+  w->room = r->quota + most / shortest_window(r) + 2;
+  float **numbers[] = {&w->reward, &w->value, &w->log_probability, &w->advantage, &w->target};
+  for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) HT_TRY(w->ctx, ht_allocate(w->ctx, w->room, sizeof(float), numbers[k]));
+  HT_TRY(w->ctx, ht_allocate(w->ctx, w->room * HT_FEATURES, sizeof(float), &w->state));
+  HT_TRY(w->ctx, ht_allocate(w->ctx, w->room, 1, &w->action));
+  HT_TRY(w->ctx, ht_allocate(w->ctx, r->quota, sizeof *w->finished, &w->finished));
+  return HT_OK;
+}
+
+/* Solves in FP64, side by side, then what depends on their length. */
+static ht_status refer_all(ht_window *r) {
+  int threads = r->ctx->threads;
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+  for (int k = 0; k < r->workers; k++) {
+    ht_window_worker *w = &r->worker[k];
+    if (ht_stop_requested(r->ctx)) continue;
+    w->status = refer(r, w);
+    if (w->status == HT_OK && !w->idle) w->status = make_room(r, w);
+  }
+  HT_CHECK(r->ctx, !ht_stop_requested(r->ctx), HT_INTERRUPTED, "training was interrupted before its first episode");
+  HT_TRY(r->ctx, ht_window_failure(r));
+  for (int k = 0; k < r->workers; k++) r->most += r->worker[k].room;
+  for (int k = 0; k + 1 < r->workers; k += 2)
+    HT_CHECK(r->ctx, !r->worker[k].idle || !r->worker[k + 1].idle, HT_BAD_MATRIX,
+             "training needs a matrix that CG solves in FP64, and %s takes more than %lld iterations; more iterations or a larger rtol may "
+             "help",
+             r->worker[k].matrix->source[0] ? r->worker[k].matrix->source : "this one", (long long)r->options->max_iterations);
+  return HT_OK;
+}
+
+static ht_status make_batch(ht_window *r) {
+  ht_ppo_batch *b = &r->batch;
+  b->most_rows = 1;
+  float **numbers[] = {&b->advantage, &b->target, &b->log_probability};
+  for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) HT_TRY(r->ctx, ht_allocate(r->ctx, r->most, sizeof(float), numbers[k]));
+  HT_TRY(r->ctx, ht_allocate(r->ctx, r->most, sizeof *b->rows, &b->rows));
+  HT_TRY(r->ctx, ht_allocate(r->ctx, r->most * HT_FEATURES, sizeof(float), &b->state));
+  HT_TRY(r->ctx, ht_allocate(r->ctx, r->most, 1, &b->action));
+  HT_TRY(r->ctx, ht_allocate(r->ctx, r->workers * r->quota, sizeof *r->finished, &r->finished));
+  for (int64_t t = 0; t < r->most; t++) b->rows[t] = 1;
+  return HT_OK;
+}
+
+static ht_status read_actions(ht_window *r) {
+  ht_learned_action action[HT_NETWORK_MOST_ACTIONS];
+  const ht_train_options *o = r->options;
+  r->chooser = (ht_policy_chooser){
+      .choose = ht_window_choose, .actions = o->actions, .interval = o->interval ? (int)o->interval : HT_WINDOW_USUAL_INTERVAL};
+  r->actions = ht_learned_actions(HT_LEARNED_WINDOW, o->actions, action);
+  HT_CHECK(r->ctx, r->actions > 1 && action[0].level == HT_LEVEL_64 && !(action[0].theta > 0), HT_BAD_OPTION,
+           "training needs actions of which f64 is the first, such as %s, and was given '%s'", ht_learned_usual_actions(HT_LEARNED_WINDOW),
+           o->actions);
+  return HT_OK;
+}
+
+static ht_status make_all(ht_window *r, int matrices, const ht_matrix *const *matrix) {
+  int both = r->options->precond == HT_TRAIN_PRECOND_BOTH;
+  HT_TRY(r->ctx, read_actions(r));
+  r->cases = both ? 2 * matrices : matrices;
+  r->workers = ((int)r->options->lanes + r->cases - 1) / r->cases * r->cases;
+  r->quota = (r->options->update + r->workers - 1) / r->workers;
+  HT_TRY(r->ctx, ht_allocate_zeroed(r->ctx, r->workers, sizeof *r->worker, &r->worker));
+  for (int k = 0; k < r->workers; k++) {
+    int one = k % r->cases, precond = both ? one % 2 : r->options->precond == HT_TRAIN_PRECOND_JACOBI;
+    HT_TRY(r->ctx, make_worker(r, &r->worker[k], matrix[both ? one / 2 : one], preconds[precond]));
+  }
+  HT_TRY(r->ctx, refer_all(r));
+  HT_TRY(r->ctx, make_batch(r));
+  return HT_OK;
+}
+
+ht_status ht_window_create(ht_context *ctx, const ht_train_options *options, int matrices, const ht_matrix *const *matrix,
+                           ht_window **out) {
+  ht_window *r;
+  *out = NULL;
+  HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *r, &r));
+  r->ctx = ctx;
+  r->options = options;
+  ht_status status = make_all(r, matrices, matrix);
+  if (status != HT_OK) {
+    ht_window_destroy(r);
+    return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
+  }
+  *out = r;
+  return HT_OK;
+}
+
+ht_status ht_window_attach(ht_window *r, const ht_packed *packed) {
+  for (int k = 0; k < r->workers; k++) HT_TRY(r->ctx, ht_activations_create(r->ctx, packed, HT_DENSE_ROWS, &r->worker[k].rows));
+  return HT_OK;
+}
+
+static void release_worker(ht_window *r, ht_window_worker *w) {
+  if (!w->ctx) return;
+  ht_solver_destroy(w->solver);
+  void *memory[] = {w->b, w->x, w->state, w->reward, w->value, w->log_probability, w->advantage, w->target, w->action, w->finished};
+  for (size_t k = 0; k < sizeof memory / sizeof *memory; k++) ht_release(w->ctx, memory[k]);
+  for (int k = 0; k < HT_WINDOW_RIGHT_SIDES; k++) ht_release(w->ctx, w->fallen[k]);
+  ht_activations_release(r->ctx, &w->rows);
+  ht_context_destroy(w->ctx);
+}
+
+void ht_window_destroy(ht_window *r) {
+  if (!r) return;
+  for (int k = 0; r->worker && k < r->workers; k++) release_worker(r, &r->worker[k]);
+  ht_ppo_batch *b = &r->batch;
+  void *memory[] = {b->rows, b->advantage, b->target, b->log_probability, b->state, b->action, r->finished, r->worker};
+  for (size_t k = 0; k < sizeof memory / sizeof *memory; k++) ht_release(r->ctx, memory[k]);
+  ht_release(r->ctx, r);
+}
