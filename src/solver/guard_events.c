@@ -215,9 +215,10 @@ static ht_status check_patience(ht_guard *g) {
   if ((g->to_replace == HT_LEVEL_64 && !g->by_budget) || lowest == HT_LEVEL_64 || (lowest == HT_LEVEL_32 && !learned) || !(idle || late))
     return HT_OK;
   ht_guard_give_up_level(g);
-  HT_TRY(g->ctx, make_residual_true(g));
-  ht_guard_restart(g); /* a direction that led nowhere is conjugate to nothing */
   g->improved_at = s->iteration;
+  if (!idle) return HT_OK; /* a direction that was leading somewhere is kept */
+  HT_TRY(g->ctx, make_residual_true(g));
+  ht_guard_restart(g);
   return HT_OK;
 }
 

@@ -366,14 +366,22 @@ static void nothing_is_left_of_a_level(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_by_one),       cmocka_unit_test(indefinite),
-      cmocka_unit_test(not_symmetric),    cmocka_unit_test(nearly_symmetric),
-      cmocka_unit_test(zero_row),         cmocka_unit_test(neumann),
-      cmocka_unit_test(non_finite_input), cmocka_unit_test(extreme_values),
-      cmocka_unit_test(beyond_the_range), cmocka_unit_test(underflow_is_not_singular),
-      cmocka_unit_test(tiny_operator),    cmocka_unit_test(columns_that_differ),
-      cmocka_unit_test(limits),           cmocka_unit_test(paper_stopping),
-      cmocka_unit_test(no_guard),         cmocka_unit_test(interrupted),
+      cmocka_unit_test(one_by_one),
+      cmocka_unit_test(indefinite),
+      cmocka_unit_test(not_symmetric),
+      cmocka_unit_test(nearly_symmetric),
+      cmocka_unit_test(zero_row),
+      cmocka_unit_test(neumann),
+      cmocka_unit_test(non_finite_input),
+      cmocka_unit_test(extreme_values),
+      cmocka_unit_test(beyond_the_range),
+      cmocka_unit_test(underflow_is_not_singular),
+      cmocka_unit_test(tiny_operator),
+      cmocka_unit_test(columns_that_differ),
+      cmocka_unit_test(limits),
+      cmocka_unit_test(paper_stopping),
+      cmocka_unit_test(no_guard),
+      cmocka_unit_test(interrupted),
       cmocka_unit_test(nothing_is_left_of_a_level),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
