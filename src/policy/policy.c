@@ -130,7 +130,8 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
     snprintf(why, 256, "fixed:f64: this storage has no lower level");
     return fixed("auto", HT_LEVEL_64);
   }
-  if (f->share_exact_16 == 1 && !(f->device && in_cache)) return choose_exact(why);
+  int on_chip = f->device && 2 * f->bytes_streamed < f->cache_bytes; /* 27-point 64^3, near the L2's size, gains half by 16 exact bits */
+  if (f->share_exact_16 == 1 && !on_chip) return choose_exact(why);
   if (in_cache) {
     snprintf(why, 256, "fixed:f64: an iteration's %.1f MB stay in the %.0f MiB cache, where fewer bytes save nothing",
              f->bytes_streamed / 1e6, f->cache_bytes / 1048576);

@@ -273,7 +273,7 @@ static int64_t count_missed(const ht_trainer *t, const ht_judgement *judgement) 
 
 /* Of 1, 2, 4, ... the one with the least traffic, looks included, that costs no solve its end. `one`: judgements with 1. */
 static ht_status choose_cheapest_interval(ht_trainer *t, const ht_judgement *one) {
-  ht_judgement j[HT_MOST_MATRICES];
+  ht_judgement j[HT_MOST_MATRICES] = {{0}};
   double least = INFINITY, traffic;
   int64_t missed = count_missed(t, one);
   t->interval = 1;
@@ -303,7 +303,7 @@ static ht_status choose_interval(ht_trainer *t, const ht_judgement *one, ht_judg
 
 /* The interval, and the report's part about the solves with it. */
 static ht_status judge_best(ht_trainer *t, ht_train_report *report) {
-  ht_judgement one[HT_MOST_MATRICES], j[HT_MOST_CASES];
+  ht_judgement one[HT_MOST_MATRICES] = {{0}}, j[HT_MOST_CASES] = {{0}};
   int cases = ht_trainer_cases(t), judged = 0;
   deploy(t, t->best);
   if (is_window(t)) {

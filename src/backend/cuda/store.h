@@ -11,7 +11,6 @@ struct ht_store {
   ht_store_plan plan;
   int64_t block; /* consecutive unknowns that stay together */
   int exactness_flags;
-  int exact_groups; /* groups that are exact at a lower level are read at it when all bits are asked for */
   /* what the host keeps, for new values */
   int32_t *order, *position; /* as in the view */
   int sorted;                /* the order is the natural one, so that columns ascend in it */

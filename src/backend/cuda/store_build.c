@@ -7,7 +7,6 @@
 
 enum { SLICES_A_BLOCK = 8, COUNTS = 8, LONG_ROW = 256, ENTRY_BYTES = 12, PARALLEL_FROM = 20000 };
 static const int64_t BLOCK_BYTES = 64 << 20; /* of rows that travel in one block: what the device holds beside the store */
-static const double LEAST_SAVING = 0.85;     /* what exact groups must bring a product's values down to, to be told apart */
 
 /* Rows of some slices in solver order, and their place on the device. */
 typedef struct packet {
@@ -306,13 +305,6 @@ static ht_status largest_error(ht_store *store, const float *error, float *large
   return status;
 }
 
-/* Groups that are read narrower cost a look at each before its loads: that pays where many are, and where bytes come from far away. */
-static int pays_to_tell_apart(const ht_store *store, double units_read) {
-  const ht_store_view *v = &store->view;
-  double whole = 4 * (double)v->units, bytes = (double)v->units * (HT_WARP * 16 + 2) + (double)v->index_units * (HT_WARP * 4 + 4);
-  return units_read < LEAST_SAVING * whole && bytes > (double)store->cuda->l2_bytes;
-}
-
 static ht_status tell(ht_store *store, const ht_csr_view *a) {
   ht_store_view *v = &store->view;
   ht_store_info *info = &store->info;
@@ -328,7 +320,6 @@ static ht_status tell(ht_store *store, const ht_csr_view *a) {
   info->blocks = v->blocks;
   info->share_exact_16 = (double)counts[0] / (double)a->nnz;
   info->share_exact_32 = (double)counts[1] / (double)a->nnz;
-  store->exact_groups = pays_to_tell_apart(store, (double)counts[2 + HT_LEVEL_64]);
   double rest = (double)v->index_units * (HT_WARP * 4 + 4) + (double)v->units * 2 + (double)v->slices * 16, rows = (double)v->padded;
   const double diagonal[HT_LEVELS] = {4, 4, 8};
   for (int level = 0; level < HT_LEVELS; level++)
