@@ -8,51 +8,10 @@
  *
  * With tests/driver's libcuda in LD_LIBRARY_PATH and HT_FAKE_CUDA=timed it tells what the host's part of it costs on any machine: there
  * copies are the host's and kernels do nothing. Medians. SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include "data/order_cache.h"
-#include "halftone/halftone.h"
+#include "program.h"
 
-enum { MOST_REPEATS = 100, MOST_PARAMETERS = 20 };
-
-static ht_context *ctx;
-
-static clockid_t the_clock = CLOCK_MONOTONIC;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(the_clock, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void require(ht_status status) {
-  if (status == HT_OK) return;
-  fprintf(stderr, "%s\n", ht_context_error(ctx));
-  exit(3);
-}
-
-static ht_matrix *generate(const char *line) {
-  char text[256];
-  const char *names[MOST_PARAMETERS], *values[MOST_PARAMETERS];
-  int count = 0;
-  ht_matrix *matrix;
-  snprintf(text, sizeof text, "%s", line);
-  for (char *word = strchr(text, ' '), *equals; word && count < MOST_PARAMETERS; word = strchr(equals + 1, ' '), count++) {
-    *word++ = 0;
-    names[count] = word;
-    equals = strchr(word, '=');
-    if (!equals) {
-      fprintf(stderr, "a parameter is NAME=VALUE, and '%s' is not\n", word);
-      exit(2);
-    }
-    *equals = 0;
-    values[count] = equals + 1;
-  }
-  require(ht_generate(ctx, text, count, names, values, &matrix));
-  return matrix;
-}
+enum { MOST_REPEATS = 100 };
 
 static ht_solver *make_solver(const char *backend, const ht_matrix *matrix) {
   ht_options *options;
@@ -84,16 +43,6 @@ static double solve(ht_solver *solver, const ht_matrix *matrix, double *ordering
   free(x);
   free(b);
   return time;
-}
-
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double *times, int count) {
-  qsort(times, (size_t)count, sizeof *times, ascending);
-  return times[count / 2];
 }
 
 static double prepare_fresh(const char *backend, const ht_matrix *matrix, ht_solver **solver) {

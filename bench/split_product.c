@@ -14,9 +14,9 @@
 #include "data/order.h"
 #include "data/order_cache.h"
 #include "data/split.h"
-#include "halftone/halftone.h"
+#include "program.h"
 
-enum { REPEATS = 9, MOST_SETUPS = 1000, MOST_PARAMETERS = 20 };
+enum { REPEATS = 9, MOST_SETUPS = 1000 };
 
 typedef struct csr {
   const char *name;
@@ -25,22 +25,6 @@ typedef struct csr {
   int32_t *columns;
   double *values;
 } csr;
-
-static clockid_t the_clock = CLOCK_MONOTONIC;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(the_clock, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static ht_context *ctx;
-
-static void require(ht_status status) {
-  if (status == HT_OK) return;
-  fprintf(stderr, "%s\n", ht_context_error(ctx));
-  exit(3);
-}
 
 static void *memory(int64_t bytes) {
   void *p = malloc((size_t)bytes + 1);
@@ -175,14 +159,9 @@ static csr mesh(int64_t m, double reach) {
 static int setups = 3;
 static int quickest; /* take the least of the repetitions instead of the median: for a machine that others use */
 
-static double median(double *t, int count) {
-  for (int i = 1; i < count; i++)
-    for (int k = i; k > 0 && t[k - 1] > t[k]; k--) {
-      double keep = t[k];
-      t[k] = t[k - 1];
-      t[k - 1] = keep;
-    }
-  return t[quickest ? 0 : count / 2];
+static double usual(double *times, int count) {
+  double middle = median(times, count);
+  return quickest ? times[0] : middle;
 }
 
 /* GB/s of reading 512 MB with all threads. */
@@ -203,7 +182,7 @@ static double read_bandwidth(void) {
     times[r] = now() - start;
   }
   ht_release(ctx, a);
-  return sum == 0 ? (double)n * 8e-9 / median(times, REPEATS) : 0;
+  return sum == 0 ? (double)n * 8e-9 / usual(times, REPEATS) : 0;
 }
 
 /* Of all bits: two builds that print the same numbers multiply alike. */
@@ -267,7 +246,7 @@ static void measure(const csr *a, double bandwidth) {
       if (r >= 0) times[l][r] = now() - start;
       if (l < HT_LEVELS) product[l] = bits_of(y, v->n);
     }
-  double nnz = (double)a->nnz, csr_time = median(times[HT_LEVELS], REPEATS);
+  double nnz = (double)a->nnz, csr_time = usual(times[HT_LEVELS], REPEATS);
   printf("%-14s n %8lld  nnz/row %5.1f  block %d  %s  stored %5.2f B/nnz  groups: %2.0f%% runs, %2.0f%% full  tiles FIXED/FLOAT/RAW "
          "%lld/%lld/%lld\n",
          a->name, (long long)a->n, nnz / (double)a->n, v->block,
@@ -281,7 +260,7 @@ static void measure(const csr *a, double bandwidth) {
   printf("  %-6s %8.3f ms %7.3f ns/nnz %6.1f GB/s\n", "csr", csr_time * 1e3, csr_time * 1e9 / nnz, csr_bytes * 1e-9 / csr_time);
   double before = 0;
   for (int l = HT_LEVEL_64; l >= HT_LEVEL_16; l--) {
-    double t = median(times[l], REPEATS);
+    double t = usual(times[l], REPEATS);
     bytes[l] = (double)v->padded * 16;
     for (int64_t k = 0; k < v->tiles; k++) bytes[l] += (double)ht_split_tile_bytes(v, &v->tile[k], (ht_level)l);
     printf("  %-6s %8.3f ms %7.3f ns/nnz %6.1f GB/s  %3.0f%% of read  %4.2fx csr",
@@ -293,32 +272,13 @@ static void measure(const csr *a, double bandwidth) {
     before = t;
   }
   printf("  bits of the products %016llx %016llx %016llx\n", product[0], product[1], product[2]);
-  double t64 = median(times[HT_LEVEL_64], REPEATS);
-  double made = median(setup, setups), updated = median(update, setups), ordered = median(ordering, setups);
+  double t64 = usual(times[HT_LEVEL_64], REPEATS);
+  double made = usual(setup, setups), updated = usual(update, setups), ordered = usual(ordering, setups);
   printf("  set-up %.1f ms, %.1f FP64 products (new values %.1f), ordering %.1f\n", made * 1e3, made / t64, updated / t64, ordered / t64);
   free(x);
   free(y);
   free(level);
   discard(split, &graph, order);
-}
-
-/* NAME PARAMETER=VALUE ... */
-static ht_matrix *generate(const char *recipe) {
-  char text[256];
-  const char *names[MOST_PARAMETERS], *values[MOST_PARAMETERS];
-  int count = 0;
-  ht_matrix *matrix;
-  snprintf(text, sizeof text, "%s", recipe);
-  for (char *word = strchr(text, ' '), *equals; word && count < MOST_PARAMETERS; word = strchr(equals + 1, ' '), count++) {
-    *word++ = 0;
-    names[count] = word;
-    equals = strchr(word, '=');
-    if (!equals) exit(2);
-    *equals = 0;
-    values[count] = equals + 1;
-  }
-  require(ht_generate(ctx, text, count, names, values, &matrix));
-  return matrix;
 }
 
 static void measure_recipe(const char *recipe, double bandwidth) {

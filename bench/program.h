@@ -1,0 +1,60 @@
+/* What the benchmark programs share: the context, the clock, and problems from one line of text. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_BENCH_PROGRAM_H
+#define HT_BENCH_PROGRAM_H
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "halftone/halftone.h"
+
+static ht_context *ctx;
+
+static clockid_t the_clock = CLOCK_MONOTONIC;
+
+static inline double now(void) {
+  struct timespec t;
+  clock_gettime(the_clock, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static inline void require(ht_status status) {
+  if (status == HT_OK) return;
+  fprintf(stderr, "%s\n", ht_context_error(ctx));
+  exit(3);
+}
+
+static inline int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Sorts the times. */
+static inline double median(double *times, int count) {
+  qsort(times, (size_t)count, sizeof *times, ascending);
+  return times[count / 2];
+}
+
+/* KIND PARAMETER=VALUE ... */
+static inline ht_matrix *generate(const char *recipe) {
+  enum { MOST = 20 };
+  char text[256];
+  const char *names[MOST], *values[MOST];
+  int count = 0;
+  ht_matrix *matrix;
+  snprintf(text, sizeof text, "%s", recipe);
+  for (char *word = strchr(text, ' '), *equals; word && count < MOST; word = strchr(equals + 1, ' '), count++) {
+    *word++ = 0;
+    names[count] = word;
+    equals = strchr(word, '=');
+    if (!equals) {
+      fprintf(stderr, "a parameter is NAME=VALUE, and '%s' is not\n", word);
+      exit(2);
+    }
+    *equals = 0;
+    values[count] = equals + 1;
+  }
+  require(ht_generate(ctx, text, count, names, values, &matrix));
+  return matrix;
+}
+
+#endif
