@@ -165,7 +165,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
   __device__ void send_row(int row, double z, double ms) const { send(mail.at() + t.first_row + row, z, ms, mail.tag()); }
 
   // What goes where. At the lower levels what is kept in shared memory has one width. One thread's word for all: `whole`.
-  __device__ void make_plan(int room, int plain, int &whole) {
+  __device__ void make_plan(int room, int &whole) {
     constexpr int WIDEST = LEVEL == LEVEL_64 ? HT_GROUP_RAW : LEVEL == LEVEL_32 ? HT_GROUP_FLOAT : HT_GROUP_FIXED;
     for (int k = threadIdx.x; k < t.slices; k += blockDim.x) {
       ht_slice_info s = a.slice[t.first_slice + k];
@@ -182,7 +182,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
     __syncthreads();
     if (threadIdx.x == 0) {
       bool regular = share_out(plan, t.slices, room);
-      for (int k = 0; k < t.slices; k++) regular &= plan[k].streamed == 0 || (plain && plan[k].encoding == HT_GROUP_FIXED);
+      for (int k = 0; k < t.slices; k++) regular &= plan[k].streamed == 0 || plan[k].encoding == HT_GROUP_FIXED;
       whole = regular;
     }
     __syncthreads();
@@ -356,7 +356,7 @@ __device__ inline void move_far(message m, const message *from, uint32_t tag, do
 }
 
 template <int THREADS, int ROWS, int LEVEL, bool BLOCKS>
-__device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors &v, int room, int plain) {
+__device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors &v, int room) {
   typedef shape<THREADS, ROWS, LEVEL, BLOCKS> of;
   extern __shared__ __align__(16) uint8_t memory[];
   __shared__ block_state shared;
@@ -371,7 +371,7 @@ __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors 
     limit = limits_of(shared.scalars);
   }
   if (threadIdx.x < MOST_BLOCKS / 32 * MESSAGES) (&shared.part[0][0])[threadIdx.x] = {0, 0};
-  e.make_plan(room, plain, whole);
+  e.make_plan(room, whole);
   e.begin();
   if (BLOCKS) e.precondition_rows();
   int first_far = blockDim.x - 1 - threadIdx.x, far_row[of::FAR]; // the first warps, which wait for the sums, have the last
@@ -429,9 +429,9 @@ __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors 
 
 // name: of the preconditioner, if any, threads at most, rows a thread and bits.
 #define HT_PERSISTENT(threads, rows, level, blocks, name)                                                                                  \
-  extern "C" __global__ void __launch_bounds__(threads, 1) ht_cg_persistent_##name(                                                        \
-      const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int room, int plain) {                        \
-    ht::run_persistent<threads, rows, level, blocks>(a, v, room, plain);                                                                   \
+  extern "C" __global__ void __launch_bounds__(threads, 1)                                                                                 \
+      ht_cg_persistent_##name(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int room) {           \
+    ht::run_persistent<threads, rows, level, blocks>(a, v, room);                                                                          \
   }
 #define HT_PERSISTENT_ALL(level, blocks, name, bits)                                                                                       \
   HT_PERSISTENT(512, 1, level, blocks, name##1_##bits)                                                                                     \

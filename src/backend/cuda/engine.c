@@ -411,9 +411,9 @@ static ht_status run_persistent(ht_engine *e) {
   int64_t columns = a->patch_rows + store->halo_most, unit = (value_bytes[e->highest] + 4) * HT_WARP + 8;
   if (e->v.inverse_blocks) columns += 2 * a->patch_rows; /* two vectors more */
   int64_t rest = e->cuda->shared_block_bytes - STATIC_SHARED - (columns + 4) * 8;
-  int kept = smaller(rest / unit, INT32_MAX), plain = 1; /* groups are read at one level, whatever is exact */
+  int kept = smaller(rest / unit, INT32_MAX);
   ht_launch launch = {.grid = (unsigned)a->patches, .block = e->block, .shared_bytes = persistent_shared(e), .cooperative = 1};
-  return ht_cuda_launch(e->cuda, persistent_kernel(e, e->highest), launch, HT_ARGS(a, &e->v, &kept, &plain));
+  return ht_cuda_launch(e->cuda, persistent_kernel(e, e->highest), launch, HT_ARGS(a, &e->v, &kept));
 }
 
 static int is_persistent(const ht_engine *e) { return e->store && e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT; }
