@@ -28,6 +28,20 @@ enum {
   S_COUNT
 };
 
+// Kernels of an iteration are launched while the one before them ends (ht_launch.early), where the device can: from here on what that one
+// has written is there, and
+__device__ inline void wait_for_the_one_before() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+// from here on the next one may take the place of blocks that are through.
+__device__ inline void let_the_next_begin() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 // Sum of one value a thread over the block, in thread 0.
 __device__ inline double block_sum(double v, double *shared) {
   v = warp_sum(v);
@@ -105,7 +119,9 @@ __device__ inline double2 owed_direction(const ht_cuda_cg_vectors &v, int64_t it
 template <bool NARROW, bool BLOCKS> __device__ inline void update(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride) {
   __shared__ double shared[WARPS];
   const ht_cuda_cg_scalars &c = *v.scalars;
+  wait_for_the_one_before();
   if (c.event != CONTINUE) return;
+  let_the_next_begin();
   int lane = threadIdx.x & 31;
   double alpha = c.alpha, beta = c.beta, rz = 0, rr = 0, predicted_16 = 0, predicted_32 = 0;
   bool looking = c.iteration >= c.decide_at;
@@ -324,24 +340,25 @@ __device__ __noinline__ double2 measure_some(const ht_store_view &a, const ht_cu
 template <int MODE, bool SHORT, class Number>
 __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors &v, const Number *p, int stride, int update_blocks) {
   __shared__ double shared[WARPS];
-  int lane = threadIdx.x & 31, uniform = MODE == BY_GROUP ? v.scalars->uniform : MODE;
-  const uint8_t *levels = MODE == BY_GROUP && uniform < 0 ? v.block_level : nullptr;
+  int lane = threadIdx.x & 31, warp = uniform(threadIdx.x / 32), level = MODE == BY_GROUP ? v.scalars->uniform : MODE;
+  const uint8_t *levels = MODE == BY_GROUP && level < 0 ? v.block_level : nullptr;
   product_sums sums = {};
   int64_t parts = max((int64_t)1, a.slices / ((int64_t)gridDim.x * RUN));
   for (int64_t part = 0; part < parts; part++) {
     int64_t first = a.slices * part / parts, count = a.slices * (part + 1) / parts - first, begin = first + count * blockIdx.x / gridDim.x,
             end = first + count * (blockIdx.x + 1) / gridDim.x;
-    int64_t slice = begin + threadIdx.x / 32;
-    ht_slice_info next = a.slice[min(slice, a.slices)];
+    int64_t slice = begin + warp;
+    ht_slice_info next = slice_at(a, min(slice, a.slices));
     for (; slice < end; slice += WARPS) {
       ht_slice_info s = next;
-      next = a.slice[min(slice + WARPS, a.slices)];
-      row_data row = load_row<MODE>(a, v, p, s.row + (lane >> s.lanes_log2), levels, uniform); // on its way during the product
+      next = slice_at(a, min(slice + WARPS, a.slices));
+      row_data row = load_row<MODE>(a, v, p, s.row + (lane >> s.lanes_log2), levels, level); // on its way during the product
       double sum =
-          multiply_slice<MODE>(a, s, lane, levels, uniform, global_vector<Number, SHORT>{p}, MODE == BY_GROUP ? &sums.read : nullptr);
+          multiply_slice<MODE>(a, s, lane, levels, level, global_vector<Number, SHORT>{p}, MODE == BY_GROUP ? &sums.read : nullptr);
       finish_slice<MODE>(v, s, lane, row, sum, sums);
     }
   }
+  let_the_next_begin();
   if (MODE == BY_GROUP && v.scalars->iteration >= v.scalars->decide_at && v.scalars->decide_rule == DECIDE_BUDGET) {
     double2 errors = measure_some(a, v);
     sums.error_16 = errors.x;
@@ -373,6 +390,7 @@ __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors
 #define HT_MULTIPLY(name, mode, short_sums, direction)                                                                                     \
   extern "C" __global__ void __launch_bounds__(THREADS, mode == LEVEL_32 ? 3 : 4)                                                          \
       name(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride, int update_blocks) {         \
+    wait_for_the_one_before();                                                                                                             \
     if (v.scalars->event == CONTINUE) multiply<mode, short_sums>(a, v, direction, stride, update_blocks);                                  \
   }
 HT_MULTIPLY(ht_cg_multiply_16, LEVEL_16, true, v.narrow[v.scalars->iteration & 1])
@@ -387,6 +405,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
     ht_cg_precondition(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride, int update_blocks,
                        int multiply_blocks, int by_group) {
   __shared__ double shared[WARPS];
+  wait_for_the_one_before();
   if (v.scalars->event != CONTINUE) return;
   int lane = threadIdx.x & 31;
   double rms = 0, sms = 0;
@@ -396,6 +415,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
     rms = fma(r.x, ms.x, fma(r.y, ms.y, rms));
     sms = fma(s.x, ms.x, fma(s.y, ms.y, sms));
   }
+  let_the_next_begin();
   const double values[] = {rms, sms};
   for (int k = 0; k < 2; k++) {
     double sum = block_sum(values[k], shared);

@@ -66,9 +66,9 @@ static ht_status launch_iteration(ht_engine *e, int mode) {
   if (!e->store) return ht_cuda_paper_iteration(e);
   ht_store_view *a = &e->store->view;
   int by_group = mode == MODES - 1;
-  ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS},
-            multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS},
-            precondition = {.grid = (unsigned)e->precondition_blocks, .block = THREADS};
+  ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS, .early = 1},
+            multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS, .early = 1},
+            precondition = {.grid = (unsigned)e->precondition_blocks, .block = THREADS, .early = 1};
   HT_TRY(e->ctx, ht_cuda_launch(e->cuda, update_kernel(e, is_narrow(mode)), update, HT_ARGS(a, &e->v, &e->stride)));
   HT_TRY(e->ctx, ht_cuda_launch(e->cuda, multiply_kernel(e, mode), multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks)));
   if (!e->precondition_blocks) return HT_OK;

@@ -26,6 +26,20 @@ __device__ inline uint4 stream(const uint4 *from) {
   return v;
 }
 
+// What all lanes of a warp have, so that the compiler knows: it keeps such values, and what follows from them, once a warp, and branches on
+// them without care for lanes that go apart.
+template <class T> __device__ inline T uniform(T v) { return __shfl_sync(~0u, v, 0); }
+
+__device__ inline ht_slice_info slice_at(const ht_store_view &a, int64_t slice) {
+  union {
+    uint4 bits;
+    ht_slice_info info;
+  } v;
+  static_assert(sizeof v.info == sizeof v.bits, "one load");
+  v.bits = __ldg((const uint4 *)(a.slice + slice));
+  return v.info;
+}
+
 __device__ inline ht_group_info info_of(const ht_store_view &a, int64_t unit) {
   union {
     uint16_t bits;
@@ -160,7 +174,7 @@ struct indices {
   }
 };
 
-__device__ inline int lead_of(const ht_store_view &a, int row) { return row - row % a.node; }
+__device__ inline int lead_of(const ht_store_view &a, int row) { return a.node == 1 ? row : row - row % a.node; }
 
 // By offsets, which are the same for all rows of the slice.
 struct offsets {
