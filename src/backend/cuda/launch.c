@@ -85,8 +85,8 @@ static CUresult launch_ready(ht_cuda *cuda, ht_kernel kernel, ht_launch launch, 
   unsigned count = 0;
   if (launch.cooperative) attributes[count++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
   if (early)
-    attributes[count++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                                              .value.programmaticStreamSerializationAllowed = 1};
+    attributes[count++] =
+        (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.programmaticStreamSerializationAllowed = 1};
   CUlaunchConfig config = {.gridDimX = launch.grid,
                            .gridDimY = 1,
                            .gridDimZ = 1,

@@ -40,6 +40,33 @@ __device__ inline ht_slice_info slice_at(const ht_store_view &a, int64_t slice) 
   return v.info;
 }
 
+enum { SLICES_OF_A_RUN = 64 }; // about
+
+// A warp's slices. All blocks work within one part of the matrix at a time, whose part of the vector stays in L2; there each has a run of
+// slices, which its warps take in turn: what a slice reads of the vector, the next ones find in L1.
+struct slice_turns {
+  static constexpr int WARPS = 8; // of a block
+  int slices, run;
+  int at, end; // end: of the present run
+
+  __device__ slice_turns(int64_t all) : slices((int)all) {
+    int blocks = (int)gridDim.x, parts = max(1, slices / (blocks * SLICES_OF_A_RUN));
+    run = uniform((slices + parts * blocks - 1) / (parts * blocks));
+    at = (int)blockIdx.x * run + uniform((int)threadIdx.x / HT_WARP);
+    end = (int)blockIdx.x * run + run;
+    settle();
+  }
+  __device__ void settle() {
+    while (at >= end && at < slices) at += ((int)gridDim.x - 1) * run, end += (int)gridDim.x * run;
+  }
+  __device__ bool more() const { return at < slices; }
+  __device__ int slice() const { return min(at, slices - 1); }
+  __device__ void advance() {
+    at += WARPS;
+    settle();
+  }
+};
+
 __device__ inline ht_group_info info_of(const ht_store_view &a, int64_t unit) {
   union {
     uint16_t bits;
