@@ -244,6 +244,8 @@ typedef struct ht_store_info {
   int64_t bytes;                         /* stored in all */
   double bytes_level[HT_LEVELS];         /* that a product reads with every block at this level */
   double share_exact_16, share_exact_32; /* of the nonzeros */
+  double share_constant;                 /* of the rows: A times ones is little of the diagonal there */
+  double share_gathered;                 /* of what is stored: columns found by indices, not by offsets that rows share */
   float error_16, error_32;              /* largest column errors of the lower levels, against the scaled matrix */
   const char *engine;                    /* "persistent", "streaming" */
 } ht_store_info;

@@ -315,6 +315,8 @@ static void gather_store_facts(const ht_solver *s, ht_policy_facts *f) {
   f->error_32 = info.error_32;
   f->share_exact_16 = info.share_exact_16;
   f->share_exact_32 = info.share_exact_32;
+  f->keeps_constants = info.share_constant >= 0.5;
+  f->gathers = info.share_gathered * f->nonzeros;
 }
 
 static double bytes_at(const ht_split_view *a, ht_level level) {

@@ -319,6 +319,8 @@ static ht_status tell(ht_store *store, const ht_csr_view *a) {
   info->padded = v->padded;
   info->blocks = v->blocks;
   info->share_exact_16 = (double)counts[0] / (double)a->nnz;
+  info->share_constant = (double)counts[5] / (double)v->n;
+  info->share_gathered = v->units ? (double)v->index_units / (double)v->units : 0;
   info->share_exact_32 = (double)counts[1] / (double)a->nnz;
   double rest = (double)v->index_units * (HT_WARP * 4 + 4) + (double)v->units * 2 + (double)v->slices * 16, rows = (double)v->padded;
   const double diagonal[HT_LEVELS] = {4, 4, 8};
