@@ -10,7 +10,7 @@ enum { HT_CUDA_TOLD = 1024 }; /* records of a run that come with its event: a gu
 
 /* Of a warp's ring in shared memory (rings.def): its stages, and their barriers. Stages begin where 128 bytes do: bulk copies to elsewhere
  * cost a fifth of the speed. */
-#define HT_RING_BYTES(level, indexed, units, stages) ((stages) * (units) * HT_WARP * 4 * ((1 << (level)) + (indexed)) + 128)
+#define HT_RING_BYTES(level, indexed, units, stages) ((stages) * (units)*HT_WARP * 4 * ((1 << (level)) + (indexed)) + 128)
 
 /* Fields as in ht_cg_state. */
 typedef struct ht_cuda_cg_scalars {
