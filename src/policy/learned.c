@@ -128,8 +128,16 @@ static void name_after(const char *path, char *name, size_t size) {
   snprintf(name, size, "learned:%.*s", (int)(length < size ? length : size), base);
 }
 
+/* Names with commas between them. */
+static int count_names(const char *list) {
+  int count = *list != 0;
+  for (const char *at = list; *at; at++) count += *at == ',';
+  return count;
+}
+
 /* The policy takes `l`, also where it fails. */
 static ht_status put_to_use(ht_context *ctx, ht_learned *l, const ht_policy_options *options, ht_policy *policy, char *why) {
+  int matrices = count_names(l->trained_on);
   *policy = (ht_policy){.start = HT_LEVEL_64,
                         .replaces = 1,
                         .eta = options->budget_eta,
@@ -147,9 +155,10 @@ static ht_status put_to_use(ht_context *ctx, ht_learned *l, const ht_policy_opti
   policy->window = l->kind == HT_LEARNED_WINDOW;
   policy->sees_direction = !policy->window;
   policy->decide = policy->window ? NULL : decide_tiles;
-  snprintf(why, 256, "%s, made for a look every %d iterations, learned in %lld episodes on %.120s",
-           policy->window ? "one action for the whole matrix" : "a level for each 64 columns", l->interval, (long long)l->episodes,
-           l->trained_on);
+  int cut = strlen(l->trained_on) + 1 == sizeof l->trained_on;
+  snprintf(why, 256, "%s, made for a look every %d iterations, learned in %lld episodes on %s%d %s",
+           policy->window ? "one action for the whole matrix" : "a level for each 64 columns", l->interval, (long long)l->episodes, cut ? "at least " : "", matrices,
+           matrices == 1 ? "matrix" : "matrices");
   return HT_OK;
 }
 
