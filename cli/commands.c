@@ -4,7 +4,9 @@
 #include "cli.h"
 
 static const cli_option solve_options[] = {
-    {"-b", "B", "right-hand side: a file (n x k for k of them), ones, random:SEED, A*ones or A*random:SEED; without it b = A*1, which can be easier than "
+    {"-b", "B",
+     "right-hand side: a file (n x k for k of them), ones, random:SEED, A*ones or A*random:SEED; without it b = A*1, which can be easier "
+     "than "
      "others: random:1 tells more"},
     {"-x0", "X", "starting vector, given as B is; without it 0"},
     {"-o", "X",
@@ -17,11 +19,12 @@ static const cli_option solve_options[] = {
     {"--verbose", NULL, "tell what the library decides, and where an error came from"},
     {NULL, NULL, NULL}};
 
-static const cli_option info_options[] = {{"--steps", "K", "Lanczos steps for the extreme eigenvalues, 0 to 200; 0 leaves them out; default 60"},
-                                          {"--threads", "N", "most threads; 0, the default: OMP_NUM_THREADS, or else every core this process may use"},
-                                          {"--json", NULL, "print one JSON object, and nothing else"},
-                                          {"--verbose", NULL, "tell where an error came from"},
-                                          {NULL, NULL, NULL}};
+static const cli_option info_options[] = {
+    {"--steps", "K", "Lanczos steps for the extreme eigenvalues, 0 to 200; 0 leaves them out; default 60"},
+    {"--threads", "N", "most threads; 0, the default: OMP_NUM_THREADS, or else every core this process may use"},
+    {"--json", NULL, "print one JSON object, and nothing else"},
+    {"--verbose", NULL, "tell where an error came from"},
+    {NULL, NULL, NULL}};
 
 static const cli_option gen_options[] = {{"-o", "A", "file to write (.mtx, .mtx.gz, .npz)"},
                                          {"--list", NULL, "list the kinds"},
@@ -68,7 +71,8 @@ const cli_command cli_commands[] = {
      "residual, recomputed in FP64 from the matrix as given, meets the tolerance.",
      solve_options, CLI_SOLVER_OPTIONS, 1, solve_command},
     {"info", "[A.mtx] [options]", "facts about a matrix; without one, about this build and machine",
-     "Tells size, symmetry, diagonal, values and how many of them narrow formats hold exactly, bounds of the extreme eigenvalues, what each "
+     "Tells size, symmetry, diagonal, values and how many of them narrow formats hold exactly, bounds of the extreme eigenvalues, what "
+     "each "
      "format would cost, and whether the matrix looks positive definite.",
      info_options, CLI_NO_MORE, 1, info_command},
     {"gen", "KIND [--parameter value ...] -o A.mtx", "make a test matrix",

@@ -58,15 +58,16 @@ static void show_values(const ht_facts *f) {
        text_share(part(f->exact_bf16, f->nnz)).text, text_share(part(f->exact_f16, f->nnz)).text,
        text_share(part(f->exact_f32, f->nnz)).text);
   if (!isnan(f->share_exact_16)) line(stdout, NULL, "exact at 16 bits in the split storage: %s", text_share(f->share_exact_16).text);
-  line(stdout, "dominance", "%s of the rows diagonally dominant within rounding, %s strictly", text_share(part(f->dominant_rows, f->n)).text,
-       text_share(part(f->strictly_dominant_rows, f->n)).text);
+  line(stdout, "dominance", "%s of the rows diagonally dominant within rounding, %s strictly",
+       text_share(part(f->dominant_rows, f->n)).text, text_share(part(f->strictly_dominant_rows, f->n)).text);
 }
 
 /* Ritz values lie inside the spectrum: both are bounds, and so is their ratio. */
 static void show_eigenvalues(const char *label, double least, double most, double condition, int64_t steps) {
   char ratio[64] = "";
   if (!isnan(condition)) snprintf(ratio, sizeof ratio, "; condition number at least %.2e", condition);
-  line(stdout, label, "smallest at most %.3e, largest at least %.3e (%s)%s", least, most, text_number_of(steps, "Lanczos step").text, ratio);
+  line(stdout, label, "smallest at most %.3e, largest at least %.3e (%s)%s", least, most, text_number_of(steps, "Lanczos step").text,
+       ratio);
 }
 
 static void show_spectrum(const ht_facts *f) {

@@ -29,9 +29,9 @@ HT_API HT_MUST_CHECK ht_status ht_context_create(ht_context **ctx);
 HT_API HT_MUST_CHECK ht_status ht_context_create_with(const ht_allocator *allocator, ht_context **ctx);
 HT_API void ht_context_destroy(ht_context *ctx); /* NULL is allowed */
 
-/* Threads for the CPU backend, at most; 0 means what OMP_NUM_THREADS asks for (of a list the first number; what is no number is ignored), or
- * else every core this process may use; more are taken with a warning. A solver takes fewer for a system so small that they would wait for
- * each other most of the time, and reports how many. Results do not depend on it, to the bit. */
+/* Threads for the CPU backend, at most; 0 means what OMP_NUM_THREADS asks for (of a list the first number; what is no number is ignored),
+ * or else every core this process may use; more are taken with a warning. A solver takes fewer for a system so small that they would wait
+ * for each other most of the time, and reports how many. Results do not depend on it, to the bit. */
 HT_API HT_MUST_CHECK ht_status ht_context_set_threads(ht_context *ctx, int threads);
 HT_API int ht_context_threads(const ht_context *ctx);
 

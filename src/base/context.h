@@ -9,9 +9,10 @@
 
 enum { HT_ERROR_TEXT = 1024, HT_TRAIL_TEXT = 2048, HT_MOST_THREADS = 4096 };
 
-/* What a thread should have to go over between two barriers. A barrier costs about a microsecond where all threads run, and a time slice of
- * milliseconds where one of them waits for a core: work of less than some 50 us a thread, at 10 GB/s, is not worth the second. */
-enum { HT_BYTES_A_THREAD = 512 << 10 };
+/* What a thread should have to go over between two barriers: 20 us where it is in cache (45 GB/s a core), 100 us where it is not. A barrier
+ * costs about a microsecond where all threads run, so that two pay from a tenth of this on, but then they save microseconds; it costs a
+ * time slice, milliseconds, where one of them waits for a core (docs/decisions/0003). */
+enum { HT_BYTES_A_THREAD = 1 << 20 };
 
 struct ht_context {
   ht_allocator allocator;

@@ -154,8 +154,7 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
                  .eta = o->budget_eta};
   snprintf(why, 256,
            "fixed:%s with exact residual replacement, budget where the matrix does not bear it: %.1f nonzeros a row, %d unknown%s a node",
-           level == HT_LEVEL_16 ? "bf16" : "f32", f->nonzeros_per_row, f->unknowns_per_node,
-           f->unknowns_per_node == 1 ? "" : "s");
+           level == HT_LEVEL_16 ? "bf16" : "f32", f->nonzeros_per_row, f->unknowns_per_node, f->unknowns_per_node == 1 ? "" : "s");
   return p;
 }
 
