@@ -35,7 +35,7 @@ static int distance(const char *a, const char *b) {
   return part && edits > 1 ? 1 : edits;
 }
 
-/* Near: a third of the shorter name at most is changed, about. */
+/* Near: two letters and a quarter of the shorter name are changed at most, and something stays. */
 const char *ht_nearest(const char *name, int count, const char *(*candidate)(void *user, int index), void *user) {
   const char *best = NULL;
   int least = 99;
@@ -46,8 +46,10 @@ const char *ht_nearest(const char *name, int count, const char *(*candidate)(voi
       best = candidate(user, i);
     }
   }
-  int shorter = best && strlen(name) < strlen(best) ? (int)strlen(name) : best ? (int)strlen(best) : 0;
-  return least < shorter && least <= 2 + shorter / 4 ? best : NULL;
+  if (!best) return NULL;
+  int length = (int)strlen(name), other = (int)strlen(best), shorter = length < other ? length : other;
+  int something_stays = least < shorter || (least == 1 && length + other > 2);
+  return something_stays && least <= 2 + shorter / 4 ? best : NULL;
 }
 
 /* Index of `word` in "a|b|c", or -1. */
