@@ -111,13 +111,17 @@ static ht_policy choose_exact(char *why) {
   return p;
 }
 
+/* Rows that are alike, as stencils' are, gain enough by 16 bits on a device from this many nonzeros on. */
+static const double STENCIL_ROWS = 6;
+
 /* A device with engines of its own gains by whole products at a lower level alone: reading each group at a level of its own costs it more
- * than the bytes save. 16 bits cost elasticity half as many iterations again there, and where columns are gathered they are no faster
- * than 32. Matrices that keep constants bear 16 bits far below their smallest eigenvalue, since delta16 holds their smoothest vector: there
- * no error is watched. Where a level proves too low the next one follows. */
+ * than the bytes save. Matrices that keep constants bear 16 bits far below their smallest eigenvalue, since delta16 holds their smoothest
+ * vector: there no error is watched. Elasticity, with other smooth vectors, takes half as many iterations again; and where columns are
+ * gathered 16 bits save little more time than 32. Where a level proves too low the next one follows. */
 static ht_policy choose_on_device(const ht_policy_facts *f, char *why) {
   int gathered = f->gathers > f->nonzeros / 2;
-  ht_level level = gathered ? HT_LEVEL_32 : level_to_replace(f);
+  int stencil = f->keeps_constants && f->unknowns_per_node == 1 && f->error_16 > 0 && f->nonzeros_per_row >= STENCIL_ROWS;
+  ht_level level = gathered ? HT_LEVEL_32 : stencil ? HT_LEVEL_16 : level_to_replace(f);
   ht_policy p = fixed("auto", level);
   p.error_start = level == HT_LEVEL_16 && !f->keeps_constants ? f->error_16 : 0;
   snprintf(why, 256,

@@ -8,6 +8,10 @@
 enum { HT_MAIL_COPIES = 4, HT_MAIL_MESSAGES = 3, HT_MAIL_BYTES = 2 * HT_MAIL_COPIES * HT_MAIL_MESSAGES * HT_PATCHES_MOST * 16 };
 enum { HT_CUDA_TOLD = 1024 }; /* records of a run that come with its event: a guard pauses an engine more often */
 
+/* Of a warp's ring in shared memory (rings.def): its stages, and their barriers. Stages begin where 128 bytes do: bulk copies to elsewhere
+ * cost a fifth of the speed. */
+#define HT_RING_BYTES(level, indexed, units, stages) ((stages) * (units) * HT_WARP * 4 * ((1 << (level)) + (indexed)) + 128)
+
 /* Fields as in ht_cg_state. */
 typedef struct ht_cuda_cg_scalars {
   int64_t iteration, first; /* first: of the run */

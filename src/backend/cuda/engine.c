@@ -12,6 +12,7 @@ enum {
   WARPS = THREADS / 32,
   SUMS = 16,
   STATIC_SHARED = 4096,
+  RING_CAPABILITY = 90,
   NARROW_WARPS = 20,
   WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
 };
@@ -49,10 +50,43 @@ ht_status ht_cuda_engine_allocate(ht_engine *e) {
   return ht_cuda_check(e->cuda, result, "creating an event");
 }
 
-static ht_kernel multiply_kernel(const ht_engine *e, int mode) {
+/* How the streaming engine multiplies at a level, or group by group. */
+typedef struct multiply_form {
+  ht_kernel kernel;
+  unsigned shared_bytes; /* a block */
+} multiply_form;
+
+/* Where nearly all of the matrix is of one form and the device has a copy engine, through a ring. */
+static int ring_form(const ht_engine *e, int mode, multiply_form *form) {
+  static const struct {
+    int level, indexed;
+    multiply_form form;
+  } rings[] = {
+#define HT_RING(name, level, indexed, units, stages, groups, blocks)                                                                       \
+  {level, indexed, {HT_KERNEL_##name, WARPS * HT_RING_BYTES(level, indexed, units, stages)}},
+#include "backend/cuda/rings.def"
+#undef HT_RING
+  };
+  const ht_store_view *a = &e->store->view;
+  int64_t few = a->units / 8, indexed = a->index_units > few;
+  if (e->cuda->capability < RING_CAPABILITY || (indexed && a->units - a->index_units > few)) return 0;
+  for (size_t k = 0; k < sizeof rings / sizeof *rings; k++)
+    if (rings[k].level == mode && rings[k].indexed == indexed) {
+      *form = rings[k].form;
+      return 1;
+    }
+  return 0;
+}
+
+static multiply_form form_of(const ht_engine *e, int mode) {
   static const ht_kernel kernels[MODES] = {HT_KERNEL_cg_multiply_16, HT_KERNEL_cg_multiply_32, HT_KERNEL_cg_multiply_64,
                                            HT_KERNEL_cg_multiply_by_group};
-  return mode == HT_LEVEL_16 && e->store->info.share_exact_16 == 1 ? HT_KERNEL_cg_multiply_16_exact : kernels[mode];
+  multiply_form form = {kernels[mode], 0};
+  if (mode == HT_LEVEL_16 && e->store->info.share_exact_16 == 1)
+    form.kernel = HT_KERNEL_cg_multiply_16_exact;
+  else
+    ring_form(e, mode, &form);
+  return form;
 }
 
 static ht_kernel update_kernel(const ht_engine *e, int narrow) {
@@ -66,11 +100,12 @@ static ht_status launch_iteration(ht_engine *e, int mode) {
   if (!e->store) return ht_cuda_paper_iteration(e);
   ht_store_view *a = &e->store->view;
   int by_group = mode == MODES - 1;
-  ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS},
-            multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS},
-            precondition = {.grid = (unsigned)e->precondition_blocks, .block = THREADS};
+  multiply_form form = form_of(e, mode);
+  ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS, .early = 1},
+            multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS, .shared_bytes = form.shared_bytes, .early = 1},
+            precondition = {.grid = (unsigned)e->precondition_blocks, .block = THREADS, .early = 1};
   HT_TRY(e->ctx, ht_cuda_launch(e->cuda, update_kernel(e, is_narrow(mode)), update, HT_ARGS(a, &e->v, &e->stride)));
-  HT_TRY(e->ctx, ht_cuda_launch(e->cuda, multiply_kernel(e, mode), multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks)));
+  HT_TRY(e->ctx, ht_cuda_launch(e->cuda, form.kernel, multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks)));
   if (!e->precondition_blocks) return HT_OK;
   return ht_cuda_launch(e->cuda, HT_KERNEL_cg_precondition, precondition,
                         HT_ARGS(a, &e->v, &e->stride, &e->update_blocks, &e->multiply_blocks[mode], &by_group));
@@ -113,7 +148,8 @@ static ht_status make_streaming(ht_engine *e) {
     if (e->precondition_blocks > e->stride) e->stride = e->precondition_blocks;
   }
   for (int mode = 0; mode < MODES; mode++) {
-    HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, multiply_kernel(e, mode), THREADS, 0, &blocks));
+    multiply_form form = form_of(e, mode);
+    HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, form.kernel, THREADS, form.shared_bytes, &blocks));
     e->multiply_blocks[mode] = smaller(blocks, (a->slices + WARPS - 1) / WARPS);
     if (e->multiply_blocks[mode] > e->stride) e->stride = e->multiply_blocks[mode];
   }

@@ -13,7 +13,7 @@ struct ht_store {
   int exactness_flags;
   /* what the host keeps, for new values */
   int32_t *order, *position; /* as in the view */
-  int sorted;                /* the order is the natural one, so that columns ascend in it */
+  int sorted;                /* the order is the natural one, with padding perhaps: rows lie in the CSR as they are sent */
   int64_t *start;            /* padded + 1: nonzeros before each row */
   int16_t *exponent;
   double *scaled_diagonal; /* padded */

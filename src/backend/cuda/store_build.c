@@ -261,9 +261,9 @@ done:
 static ht_status allocate_groups(ht_store *store) {
   ht_store_view *v = &store->view;
   int64_t lanes = v->units * HT_WARP;
-  const ht_cuda_part parts[] = {{v->units * (int64_t)sizeof *v->info, &v->info},
+  const ht_cuda_part parts[] = {{(v->units + HT_WARP) * (int64_t)sizeof *v->info, &v->info}, /* a warp reads 32 at once, from any on */
                                 {v->index_units * HT_WARP * 4, &v->index},
-                                {v->index_units * 4, &v->base},
+                                {(v->index_units + HT_WARP) * 4, &v->base},
                                 {lanes * 4, &v->head},
                                 {lanes * 4, &v->mid},
                                 {lanes * 8, &v->tail},

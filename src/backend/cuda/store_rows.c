@@ -97,11 +97,11 @@ static ht_status make_order(ht_store *store, const ht_csr_view *a, const int32_t
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->n, sizeof *store->position, &store->position));
   place_blocks(store, order);
   if (store->block == 1) HT_TRY(store->ctx, sort_windows(store, a));
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(& : sorted) if (v->padded > PARALLEL_FROM)
-  for (int64_t i = 0; i < v->padded; i++) {
+#pragma omp parallel for schedule(static) num_threads(threads) if (v->padded > PARALLEL_FROM)
+  for (int64_t i = 0; i < v->padded; i++)
     if (store->order[i] >= 0) store->position[store->order[i]] = (int32_t)i;
-    sorted &= store->order[i] == i || store->order[i] < 0;
-  }
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(& : sorted) if (v->n > PARALLEL_FROM)
+  for (int64_t i = 1; i < v->n; i++) sorted &= store->position[i - 1] < store->position[i];
   store->sorted = sorted;
   return make_start(store, a);
 }
