@@ -82,7 +82,7 @@ static int run_command(const cli_command *command, int argc, char **argv) {
   ht_context *ctx;
   int status = args_parse(&args, command, argc, argv);
   if (!status && ht_context_create(&ctx) == HT_OK) {
-    ht_context_set_log(ctx, on_log, NULL, HT_LOG_WARNING);
+    ht_context_set_log(ctx, on_log, NULL, args_value(&args, "--quiet") ? HT_LOG_ERROR : HT_LOG_WARNING);
     signals_watch(ctx);
     status = command->run(ctx, &args);
     ht_context_destroy(ctx);

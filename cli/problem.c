@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "text.h"
 
 double seconds_now(void) {
   struct timespec t;
@@ -50,7 +51,9 @@ static int read_x(ht_context *ctx, cli_problem *p, const char *x0) {
   int fits = given == 1 || given == p->columns;
   for (int64_t k = 0; fits && k < p->columns; k++) memcpy(p->x + k * p->n, start + (given == 1 ? 0 : k) * p->n, size);
   ht_vector_free(ctx, start);
-  return fits ? 0 : cli_bad("%s holds %d starting vectors for %d right-hand sides; give one, or as many", x0, given, p->columns);
+  return fits ? 0
+              : cli_bad("%s holds %d starting vectors for %s; give one, or as many", x0, given,
+                        text_number_of(p->columns, "right-hand side").text);
 }
 
 int problem_read(ht_context *ctx, const char *path, const char *b, const char *x0, cli_problem *p) {

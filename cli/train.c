@@ -35,16 +35,6 @@ static int check_arguments(ht_context *ctx, const cli_args *args) {
   return to_standard > 1 ? cli_bad("only one of -o, --save, --history and --json can go to standard output") : 0;
 }
 
-static int set_threads(ht_context *ctx, const char *text) {
-  char *end;
-  if (!text) return 0;
-  errno = 0;
-  long threads = strtol(text, &end, 10);
-  if (*end || end == text || errno || threads < 0 || threads > 4096) return cli_bad("--threads takes 0 to 4096, and was given '%s'", text);
-  ht_status status = ht_context_set_threads(ctx, (int)threads);
-  return status == HT_OK ? 0 : cli_failed(ctx, status);
-}
-
 static const char *base_name(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
@@ -232,7 +222,7 @@ int train_command(ht_context *ctx, const cli_args *args) {
   training t = {.ctx = ctx, .args = args};
   if (args_value(args, "--verbose")) cli_set_verbose(ctx);
   int result = check_arguments(ctx, args);
-  if (!result) result = set_threads(ctx, args_value(args, "--threads"));
+  if (!result) result = args_set_threads(ctx, args);
   if (!result) {
     t.matrix = calloc((size_t)args->word_count, sizeof *t.matrix);
     result = t.matrix ? train(&t) : cli_bad("memory is exhausted");

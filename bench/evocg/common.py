@@ -44,6 +44,7 @@ def parser(doc, **defaults):
 
 def parse(p, argv=None):
     args = p.parse_args(argv)
+    if args.matrices and not os.path.isdir(args.matrices): p.error(f"--matrices: there is no folder {args.matrices}")
     args.out = pathlib.Path(args.out)
     args.policies = pathlib.Path(args.policies) if args.policies else args.out / "policies"
     for folder in (args.out, args.policies, args.out / "matrices"): folder.mkdir(parents=True, exist_ok=True)

@@ -9,8 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_THREADS = 4096 };
-
 /* Large blocks ask for huge pages: first touch takes a fraction of the time, and gathers miss the TLB less. */
 static void *allocate_default(void *user, size_t bytes) {
   enum { HUGE_PAGE = 2 << 20 };
@@ -31,10 +29,10 @@ static void release_default(void *user, void *memory) {
 int ht_quota_cores(const char *path) {
   double quota, period;
   FILE *file = fopen(path, "r");
-  if (!file) return MOST_THREADS;
+  if (!file) return HT_MOST_THREADS;
   int read = fscanf(file, "%lf %lf", &quota, &period); /* "max" in the place of a quota: none */
   fclose(file);
-  if (read != 2 || !(quota > 0 && period > 0) || quota / period >= MOST_THREADS) return MOST_THREADS;
+  if (read != 2 || !(quota > 0 && period > 0) || quota / period >= HT_MOST_THREADS) return HT_MOST_THREADS;
   int whole = (int)(quota / period);
   return whole + (whole < quota / period);
 }
@@ -54,7 +52,8 @@ ht_status ht_context_create_with(const ht_allocator *allocator, ht_context **ctx
   if (!c) return HT_NO_MEMORY;
   memset(c, 0, sizeof *c);
   c->allocator = *allocator;
-  c->threads = ht_available_cores();
+  c->threads = ht_threads_by_default();
+  c->bytes_a_thread = HT_BYTES_A_THREAD;
   c->log_level = HT_LOG_WARNING;
   *ctx = c;
   return HT_OK;
@@ -74,13 +73,13 @@ void ht_context_destroy(ht_context *ctx) {
 }
 
 ht_status ht_context_set_threads(ht_context *ctx, int threads) {
-  HT_CHECK(ctx, threads >= 0 && threads <= MOST_THREADS, HT_BAD_ARGUMENT, "threads must be 0 (all cores) or 1 to %d, and is %d",
-           MOST_THREADS, threads);
+  HT_CHECK(ctx, threads >= 0 && threads <= HT_MOST_THREADS, HT_BAD_ARGUMENT, "threads must be 0 (the default) or 1 to %d, and is %d",
+           HT_MOST_THREADS, threads);
   int cores = ht_available_cores();
   if (threads > cores && threads != ctx->threads)
     ht_log(ctx, HT_LOG_WARNING, "%d threads are asked for, and this process may use %d cores: more threads than cores are slower", threads,
            cores);
-  ctx->threads = threads ? threads : cores;
+  ctx->threads = threads ? threads : ht_threads_by_default();
   return HT_OK;
 }
 

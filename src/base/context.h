@@ -7,11 +7,17 @@
 #include <stdint.h>
 #include "halftone/context.h"
 
-enum { HT_ERROR_TEXT = 1024, HT_TRAIL_TEXT = 2048 };
+enum { HT_ERROR_TEXT = 1024, HT_TRAIL_TEXT = 2048, HT_MOST_THREADS = 4096 };
+
+/* What a thread should have to go over between two barriers: 20 us where it is in cache (45 GB/s a core), 100 us where it is not. A barrier
+ * costs about a microsecond where all threads run, so that two pay from a tenth of this on, but then they save microseconds; it costs a
+ * time slice, milliseconds, where one of them waits for a core (docs/decisions/0003). */
+enum { HT_BYTES_A_THREAD = 1 << 20 };
 
 struct ht_context {
   ht_allocator allocator;
-  int threads;
+  int threads;            /* as many as a job may take */
+  int64_t bytes_a_thread; /* HT_BYTES_A_THREAD; tests set less, so that small systems are shared too */
   ht_log_fn log;
   void *log_user;
   ht_log_level log_level;
@@ -31,6 +37,11 @@ ht_status ht_fail(ht_context *ctx, ht_status status, const char *function, const
 /* Add a frame to the trail and pass the status on. */
 ht_status ht_trace(ht_context *ctx, ht_status status, const char *function, const char *file, int line);
 void ht_log(ht_context *ctx, ht_log_level level, const char *format, ...) HT_PRINTF(3, 4);
+/* The threads that a job is worth which goes over so many bytes between two barriers: 1 to ctx->threads. Results do not depend on it. */
+int ht_threads_worth(const ht_context *ctx, double bytes);
+/* What OMP_NUM_THREADS says, 0 where it says nothing or no number; and that, or all cores. */
+int ht_threads_of_openmp(void);
+int ht_threads_by_default(void);
 /* Cores that this process may use: taskset and a container's quota are respected. */
 int ht_available_cores(void);
 /* Cores, rounded up, that a cgroup's cpu.max file grants; as many as there may be threads where it grants any number. */

@@ -73,7 +73,7 @@ static ht_status find_kind(ht_context *ctx, const char *name, const ht_gen_kind 
     }
   const char *nearest = ht_nearest(name, KINDS, kind_name, NULL);
   if (nearest) HT_FAIL(ctx, HT_BAD_OPTION, "there is no test problem '%s'; did you mean '%s'?", name, nearest);
-  HT_FAIL(ctx, HT_BAD_OPTION, "there is no test problem '%s'; `halftone help gen` lists them", name);
+  HT_FAIL(ctx, HT_BAD_OPTION, "there is no test problem '%s'; `halftone gen --list` lists them", name);
 }
 
 static ht_status find_row(ht_context *ctx, const ht_gen_kind *kind, const char *name, const ht_option_row **row) {
@@ -85,7 +85,7 @@ static ht_status find_row(ht_context *ctx, const ht_gen_kind *kind, const char *
   ht_gen_kind copy = *kind;
   const char *nearest = ht_nearest(name, kind->row_count, parameter_name, &copy);
   if (nearest) HT_FAIL(ctx, HT_BAD_OPTION, "%s has no parameter '%s'; did you mean '%s'?", kind->name, name, nearest);
-  HT_FAIL(ctx, HT_BAD_OPTION, "%s has no parameter '%s'; `halftone help gen` lists them", kind->name, name);
+  HT_FAIL(ctx, HT_BAD_OPTION, "%s has no parameter '%s'; `halftone help gen %s` lists them", kind->name, name, kind->name);
 }
 
 /* "wathen nx=60 seed=2": the recipe as the matrix remembers it, cut where it is too long. */

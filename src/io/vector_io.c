@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/random.h"
 #include "io/file.h"
 #include "io/mtx.h"
@@ -23,6 +24,9 @@ static ht_status parse_random(ht_context *ctx, const char *word, int *is_random,
   return HT_OK;
 }
 
+/* Words that come to mind for random:SEED, and are no file's name. */
+static int is_nearly_random(const char *source) { return !strncmp(source, "rand", 4) && access(source, F_OK) != 0; }
+
 /* *found tells whether `source` is a word; if so `values` is filled. */
 static ht_status read_word(ht_context *ctx, const char *source, const ht_matrix *matrix, int64_t n, int *found, double *values) {
   int product = !strncmp(source, "A*", 2), is_random;
@@ -30,6 +34,8 @@ static ht_status read_word(ht_context *ctx, const char *source, const ht_matrix 
   uint64_t seed;
   HT_TRY(ctx, parse_random(ctx, word, &is_random, &seed));
   *found = is_random || !strcmp(word, "ones");
+  HT_CHECK(ctx, *found || !is_nearly_random(source), HT_BAD_FILE,
+           "there is no file '%s'; a random vector is random:SEED with a whole number, as in random:1", source);
   HT_CHECK(ctx, *found || !product, HT_BAD_VECTOR, "'%s': A* is followed by ones or random:SEED", source);
   if (!*found || !values) return HT_OK;
   HT_CHECK(ctx, !product || matrix, HT_BAD_VECTOR, "'%s' needs a matrix, and none is given", source);

@@ -29,7 +29,10 @@ static void about_cores(ht_context *ctx, char *text, size_t size) {
   snprintf(text, size, "%ld online", sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-static void about_threads(ht_context *ctx, char *text, size_t size) { snprintf(text, size, "%d", ht_context_threads(ctx)); }
+static void about_threads(ht_context *ctx, char *text, size_t size) {
+  int threads = ht_context_threads(ctx);
+  snprintf(text, size, "%d%s", threads, threads == ht_threads_of_openmp() ? ", as OMP_NUM_THREADS says" : "");
+}
 
 static void about_memory(ht_context *ctx, char *text, size_t size) {
   (void)ctx;

@@ -241,6 +241,13 @@ static ht_status round_iterate(ht_guard *g, ht_report *report, double *norm) {
   return HT_OK;
 }
 
+/* Where rounding is all that is left, neither more iterations nor a better preconditioner would help. */
+static void judge_rounding(ht_guard *g, ht_report *report) {
+  if (report->outcome != HT_ITERATION_LIMIT && report->outcome != HT_STAGNATED) return;
+  ht_guard_measure(g);
+  if (ht_guard_is_at_rounding(g)) report->outcome = HT_ATTAINABLE_ACCURACY;
+}
+
 static ht_status solve_in_scale(ht_guard *g, ht_report *report) {
   double norm;
   HT_TRY(g->ctx, first_residual(g, &norm));
@@ -258,6 +265,7 @@ static ht_status solve_in_scale(ht_guard *g, ht_report *report) {
     HT_TRY(g->ctx, iterate(g, &report->outcome, &norm));
     if (report->outcome != HT_CONVERGED) {
       HT_TRY(g->ctx, keep_best(g, &norm));
+      judge_rounding(g, report);
       ht_recorder_residual(g->recorder, g->loop->state.iteration, norm / g->norm_b, HT_TRACE_END);
     }
   }

@@ -74,8 +74,7 @@ static ht_status on_decide(ht_guard *g, ht_cg_event event, int *done, ht_outcome
 
 static ht_status on_limit(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
   (void)event;
-  snprintf(g->detail, HT_REPORT_TEXT, "%lld iterations were made; raise max-iterations, or try a stronger preconditioner",
-           (long long)g->loop->state.iteration);
+  snprintf(g->detail, HT_REPORT_TEXT, "the iterations that are allowed were made; raise max-iterations, or try a stronger preconditioner");
   finish(done, outcome, HT_ITERATION_LIMIT);
   return HT_OK;
 }
@@ -138,8 +137,7 @@ static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outc
     finish(done, outcome, HT_NON_FINITE);
     return HT_OK;
   }
-  if (ht_guard_backward_error(g) < 4 * DBL_EPSILON) {
-    snprintf(g->detail, HT_REPORT_TEXT, "x solves a system whose entries differ in the last place; no smaller residual can be had in FP64");
+  if (ht_guard_is_at_rounding(g)) {
     finish(done, outcome, HT_ATTAINABLE_ACCURACY);
     return HT_OK;
   }

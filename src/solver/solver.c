@@ -443,13 +443,18 @@ static ht_status read_diagonal(ht_solver *s) {
   return HT_OK;
 }
 
-ht_status ht_solver_prepare(ht_solver *s) {
+/* A set-up and a solve take the threads that an iteration is worth: it reads the matrix and moves about eight vectors. What a caller's own
+ * operator costs is not known. Returns what the context had. */
+static int limit_threads(ht_solver *s) {
+  int threads = s->ctx->threads;
+  if (s->matrix) s->ctx->threads = ht_threads_worth(s->ctx, 12 * (double)s->matrix->nnz + 9 * 8 * (double)s->n);
+  return threads;
+}
+
+static ht_status prepare(ht_solver *s) {
   double start = ht_seconds();
   int same_pattern = s->prepared && s->matrix;
-  HT_CHECK(s->ctx, s->matrix || s->apply, HT_BAD_ARGUMENT,
-           "the solver has no matrix: call ht_solver_set_matrix or ht_solver_set_operator first");
   s->prepared = 0;
-  if (s->options.solve.threads) HT_TRY(s->ctx, ht_context_set_threads(s->ctx, (int)s->options.solve.threads));
   HT_TRY(s->ctx, read_diagonal(s));
   s->refused = HT_CONVERGED;
   if (s->matrix) inspect_matrix(s);
@@ -466,6 +471,17 @@ ht_status ht_solver_prepare(ht_solver *s) {
   s->version = s->matrix ? s->matrix->version : 0;
   s->prepared = 1;
   s->time_setup_s = ht_seconds() - start;
+  return HT_OK;
+}
+
+ht_status ht_solver_prepare(ht_solver *s) {
+  HT_CHECK(s->ctx, s->matrix || s->apply, HT_BAD_ARGUMENT,
+           "the solver has no matrix: call ht_solver_set_matrix or ht_solver_set_operator first");
+  if (s->options.solve.threads) HT_TRY(s->ctx, ht_context_set_threads(s->ctx, (int)s->options.solve.threads));
+  int threads = limit_threads(s);
+  ht_status status = prepare(s);
+  s->ctx->threads = threads;
+  if (status != HT_OK) return ht_trace(s->ctx, status, __func__, __FILE__, __LINE__);
   return HT_OK;
 }
 
@@ -572,7 +588,12 @@ ht_status ht_solver_solve(ht_solver *s, int columns, const double *b, double *x,
            "solve needs at least one right-hand side and two arrays, and was given %d columns", columns);
   if (!s->prepared || (s->matrix && s->version != s->matrix->version)) HT_TRY(s->ctx, ht_solver_prepare(s));
   HT_TRY(s->ctx, reset_reports(s, columns));
-  for (int k = 0; k < columns; k++) HT_TRY(s->ctx, solve_column(s, b + (int64_t)k * s->n, x + (int64_t)k * s->n, &s->column_reports[k]));
+  int threads = limit_threads(s);
+  ht_status status = HT_OK;
+  for (int k = 0; k < columns && status == HT_OK; k++)
+    status = solve_column(s, b + (int64_t)k * s->n, x + (int64_t)k * s->n, &s->column_reports[k]);
+  s->ctx->threads = threads;
+  if (status != HT_OK) return ht_trace(s->ctx, status, __func__, __FILE__, __LINE__);
   if (!report) return HT_OK;
   *report = s->column_reports[0];
   for (int k = 1; k < columns; k++) add_column(report, &s->column_reports[k]);

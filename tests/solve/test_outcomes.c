@@ -1,4 +1,6 @@
 /* Every outcome on a system that shows it, with the value and index in the sentence. SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
+#include <stdio.h>
 #include "solve_helpers.h"
 
 static ht_report solve(ht_context *ctx, const ht_matrix *a, const double *b, double *x, const char *option, const char *value) {
@@ -202,6 +204,40 @@ static void columns_that_differ(void **state) {
   ht_matrix_destroy(m);
 }
 
+/* Where the iterations end with a backward error of the size of rounding, more of them are not what helps, and the outcome says so; where
+ * they end before, they are. */
+static void rounding_is_no_lack_of_iterations(void **state) {
+  ht_matrix *a = make(*state, "stencil2d", "size", "12", NULL, NULL);
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *b = vector(n), *known = vector(n);
+  int limited = 0, at_rounding = 0;
+  ht_solver *solver;
+  known_solution(a, known, b);
+  for (int iterations = 20; iterations <= 60; iterations += 2) {
+    char most[16];
+    ht_report r;
+    snprintf(most, sizeof most, "%d", iterations);
+    memset(x, 0, (size_t)n * sizeof(double));
+    OK(ht_solver_create(*state, NULL, &solver));
+    OK(ht_solver_set_option(solver, "rtol", "1e-25")); /* so that nothing but the limit ends the loop */
+    OK(ht_solver_set_option(solver, "max-iterations", most));
+    OK(ht_solver_set_matrix(solver, a));
+    OK(ht_solver_solve(solver, 1, b, x, &r));
+    assert_true(r.outcome == HT_ITERATION_LIMIT || r.outcome == HT_ATTAINABLE_ACCURACY);
+    assert_int_equal(r.iterations, iterations);
+    int rounding = r.backward_error < 4 * DBL_EPSILON;
+    assert_int_equal(r.outcome == HT_ATTAINABLE_ACCURACY, rounding);
+    assert_int_equal(strstr(r.detail, "at rounding") != NULL, rounding);
+    assert_int_equal(strstr(r.detail, "raise max-iterations") != NULL, !rounding);
+    limited += !rounding;
+    at_rounding += rounding;
+    ht_solver_destroy(solver);
+  }
+  assert_true(limited > 0 && at_rounding > 0);
+  free(x), free(b), free(known);
+  ht_matrix_destroy(a);
+}
+
 static void limits(void **state) {
   ht_matrix *a = make(*state, "stencil2d", "size", "60", NULL, NULL);
   int64_t n = ht_matrix_rows(a);
@@ -378,6 +414,7 @@ int main(void) {
       cmocka_unit_test(underflow_is_not_singular),
       cmocka_unit_test(tiny_operator),
       cmocka_unit_test(columns_that_differ),
+      cmocka_unit_test(rounding_is_no_lack_of_iterations),
       cmocka_unit_test(limits),
       cmocka_unit_test(paper_stopping),
       cmocka_unit_test(no_guard),
