@@ -466,13 +466,8 @@ static void add_bytes(const ht_engine *e, ht_cg_state *s, int64_t iterations) {
   const ht_cuda_cg_scalars *told = e->v.told;
   double rest = 2 + (HT_WARP * 4 + 4) * (a->units ? (double)a->index_units / (double)a->units : 0); /* of a unit, beside its values */
   double groups = told->level_groups[0] + told->level_groups[1] + told->level_groups[2];
-  if (!(groups > 0) && e->highest > HT_LEVEL_16) { /* all of it, whatever is exact */
-    double row = e->highest == HT_LEVEL_64 ? 8 : 4, units = (double)a->units * (width[e->highest] + rest);
-    s->bytes_level[e->highest] += (double)iterations * (units + (double)a->padded * row + (double)a->slices * 16);
-    return;
-  }
   if (!(groups > 0)) { /* one level for all */
-    s->bytes_level[e->highest] += (double)iterations * e->store->info.bytes_level[e->highest];
+    s->bytes_level[e->highest] += (double)iterations * e->store->info.bytes_whole[e->highest];
     return;
   }
   double rows = (double)iterations * ((double)a->padded * 8 + (double)a->slices * 16);
