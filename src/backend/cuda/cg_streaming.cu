@@ -15,6 +15,7 @@ constexpr double LEAST_BETA = 0.01; // of a step that is put off
 enum {
   S_RZ,
   S_RR,
+  S_PP,
   S_PREDICTED_16,
   S_PREDICTED_32,
   S_PAP,
@@ -107,7 +108,7 @@ template <bool NARROW, bool BLOCKS> __device__ inline void update(const ht_store
   const ht_cuda_cg_scalars &c = *v.scalars;
   if (c.event != CONTINUE) return;
   int lane = threadIdx.x & 31;
-  double alpha = c.alpha, beta = c.beta, rz = 0, rr = 0, predicted_16 = 0, predicted_32 = 0;
+  double alpha = c.alpha, beta = c.beta, rz = 0, rr = 0, pp = 0, predicted_16 = 0, predicted_32 = 0;
   bool looking = c.iteration >= c.decide_at;
   int which = BLOCKS ? NOW : c.owed ? BOTH : c.later ? LATER : NOW;
   double owed_alpha = c.owed_alpha, owed_beta = c.owed_beta;
@@ -130,6 +131,7 @@ template <bool NARROW, bool BLOCKS> __device__ inline void update(const ht_store
     rr = fma(w.x * r.x, r.x, fma(w.y * r.y, r.y, rr));
     ((double2 *)v.r)[i] = r;
     p = next.store(i, {fma(beta, p.x, z.x), fma(beta, p.y, z.y)});
+    pp = fma(p.x, p.x, fma(p.y, p.y, pp));
     if (!looking) continue;
     look l = look_at(p, e);
     if (lane) continue;
@@ -140,8 +142,8 @@ template <bool NARROW, bool BLOCKS> __device__ inline void update(const ht_store
     else if (alpha > 0)
       v.block_level[block] = (uint8_t)max(c.floor, decide(c, l.norm2, l.caller_max, e16, e32, (double)a.blocks));
   }
-  const double values[] = {rz, rr, predicted_16, predicted_32};
-  for (int k = 0; k < (looking ? 4 : 2); k++) {
+  const double values[] = {rz, rr, pp, predicted_16, predicted_32};
+  for (int k = 0; k < (looking ? 5 : c.decide_rule == DECIDE_BUDGET ? 3 : 2); k++) {
     double sum = block_sum(values[k], shared);
     if (threadIdx.x == 0) v.sums[(S_RZ + k) * stride + blockIdx.x] = sum;
   }
@@ -218,7 +220,7 @@ __device__ inline double2 measure(const ht_store_view &a, const ht_slice_info &s
 }
 
 // Conclusions of the iteration, by one thread; `total` as in the enum above.
-__device__ inline void conclude(const ht_cuda_cg_vectors &v, const double *total) {
+__device__ inline void conclude(const ht_store_view &a, const ht_cuda_cg_vectors &v, const double *total) {
   ht_cuda_cg_scalars s = *v.scalars;
   const double sum[HT_SUMS] = {total[S_RZ], total[S_PAP], total[S_RMS], total[S_SMS], total[S_RR]};
   int64_t looked = s.iteration >= s.decide_at;
@@ -230,6 +232,7 @@ __device__ inline void conclude(const ht_cuda_cg_vectors &v, const double *total
   s.later = !v.inverse_blocks && !s.owed && (event == CONTINUE || event == PAUSE) && s.beta >= LEAST_BETA; // a pause changes no bit
   record(v, s);
   for (int k = 0; k < 3; k++) s.level_groups[k] += total[S_LEVEL_16 + k];
+  if (s.decide_rule == DECIDE_BUDGET) s.mean_norm2 = total[S_PP] / (double)a.blocks;
   if (looked && s.decide_rule == DECIDE_BUDGET) {
     if (total[S_PREDICTED_16] > 0) s.calibration_16 = SAMPLE * total[S_ERROR_16] / total[S_PREDICTED_16];
     if (total[S_PREDICTED_32] > 0) s.calibration_32 = SAMPLE * total[S_ERROR_32] / total[S_PREDICTED_32];
@@ -246,7 +249,7 @@ struct before {
   int update_blocks, multiply_blocks, count;
 };
 
-__device__ __noinline__ void finish(const ht_cuda_cg_vectors &v, int stride, before b) {
+__device__ __noinline__ void finish(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, before b) {
   __shared__ double total[S_COUNT];
   __threadfence();
   int lane = threadIdx.x & 31;
@@ -258,20 +261,20 @@ __device__ __noinline__ void finish(const ht_cuda_cg_vectors &v, int stride, bef
     if (lane == 0) total[k] = sum;
   }
   __syncthreads();
-  if (threadIdx.x == 0) conclude(v, total);
+  if (threadIdx.x == 0) conclude(a, v, total);
   __syncthreads();
   if (v.scalars->event != CONTINUE) tell(v, *v.scalars);
 }
 
 // The last block to be through draws the conclusions.
-__device__ inline void leave(const ht_cuda_cg_vectors &v, int stride, before b) {
+__device__ inline void leave(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, before b) {
   __shared__ bool last;
   if (threadIdx.x == 0) {
     __threadfence();
     last = atomicAdd(&v.scalars->finished, 1u) == gridDim.x - 1;
   }
   __syncthreads();
-  if (last) finish(v, stride, b);
+  if (last) finish(a, v, stride, b);
 }
 
 // What a lane needs of its row besides the product.
@@ -362,7 +365,7 @@ __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors
     if (threadIdx.x == 0) v.sums[(S_PAP + k) * stride + blockIdx.x] = sum;
   }
   if (v.inverse_blocks) return; // ht_cg_precondition has the other sums
-  leave(v, stride, {update_blocks, (int)gridDim.x, MODE == BY_GROUP ? S_COUNT : S_ERROR_16});
+  leave(a, v, stride, {update_blocks, (int)gridDim.x, MODE == BY_GROUP ? S_COUNT : S_ERROR_16});
 }
 
 } // namespace
@@ -401,5 +404,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
     double sum = block_sum(values[k], shared);
     if (threadIdx.x == 0) v.sums[(S_RMS + k) * stride + blockIdx.x] = sum;
   }
-  leave(v, stride, {update_blocks, multiply_blocks, by_group ? S_COUNT : S_ERROR_16});
+  leave(a, v, stride, {update_blocks, multiply_blocks, by_group ? S_COUNT : S_ERROR_16});
 }

@@ -336,6 +336,7 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
                                     .later = told->later,
                                     .owed_alpha = told->owed_alpha,
                                     .owed_beta = told->owed_beta,
+                                    .mean_norm2 = goes_on ? told->mean_norm2 : 0,
                                     .calibration_16 = goes_on ? told->calibration_16 : widest,
                                     .calibration_32 = goes_on ? told->calibration_32 : widest};
 }
