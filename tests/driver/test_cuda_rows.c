@@ -191,6 +191,36 @@ static void little_memory_is_used(void **state) {
   ht_context_destroy(ctx);
 }
 
+/* Quadratic tetrahedra have rows of 65 and of 23 entries: those get more lanes, as far as there is a warp for each slice. */
+static void long_rows_get_lanes(void **state) {
+  (void)state;
+  enum { LONGEST = 24 }; /* pairs of entries a lane; one lane a row would have 32 */
+  ht_context *ctx;
+  const ht_backend *cuda;
+  ht_matrix *a;
+  ht_store *store;
+  assert_int_equal(ht_context_create(&ctx), HT_OK);
+  assert_int_equal(ht_backend_find(ctx, "cuda", &cuda), HT_OK);
+  assert_int_equal(generate_line(ctx, "fem3d order=2 size=16", &a), HT_OK);
+  const ht_csr_view view = ht_matrix_view(a);
+  ht_store_options options = {.block = 1, .node = 1};
+  int32_t *order = malloc((size_t)a->n * sizeof *order);
+  cuda->store_plan(ctx, &view, 1, HT_STORE_ENGINE_PERSISTENT, &options.plan);
+  order_patches(ctx, &view, &options, order);
+  options.order = order;
+  seen.matrix = a;
+  seen.counted = seen.filled = 0;
+  assert_int_equal(cuda->store_create(ctx, &view, &options, &store), HT_OK);
+  assert_in_range(store->patch_slices_most, 1, HT_NARROW_WARPS);
+  for (int64_t s = 0; s < store->view.slices; s++)
+    for (int64_t i = store->slice[s].row; i < store->slice[s + 1].row; i++)
+      assert_in_range(length_of(a, store->order[i]), 0, 1 + ((2 * LONGEST) << store->slice[s].lanes_log2));
+  cuda->store_release(store);
+  free(order);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
 enum { UNITS = 3 };
 
 /* A store of UNITS units a slice, all of them exact at 16 bits. */
@@ -237,6 +267,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stores_are_arranged),
       cmocka_unit_test(little_memory_is_used),
+      cmocka_unit_test(long_rows_get_lanes),
       cmocka_unit_test(bytes_of_whole_products),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

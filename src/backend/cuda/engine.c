@@ -11,9 +11,7 @@ enum {
   THREADS = 256,
   WARPS = THREADS / 32,
   SUMS = 16,
-  STATIC_SHARED = 4096,
-  NARROW_WARPS = 20,
-  WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
+  STATIC_SHARED = 4096
 };
 
 /* ---- making ---- */
@@ -137,7 +135,7 @@ static const ht_kernel persistent_kernels[2][HT_LEVELS][MANY_THREADS + 1] = {LEV
 static ht_kernel persistent_kernel(const ht_engine *e, int level) {
   int rows_log2 = 0;
   while (1 << rows_log2 < e->rows) rows_log2++;
-  return persistent_kernels[e->v.inverse_blocks != NULL][level][e->block > 32 * WIDE_WARPS ? MANY_THREADS : rows_log2];
+  return persistent_kernels[e->v.inverse_blocks != NULL][level][e->block > 32 * HT_WIDE_WARPS ? MANY_THREADS : rows_log2];
 }
 
 static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cuda->shared_block_bytes - STATIC_SHARED); }
@@ -151,7 +149,7 @@ static ht_status make_persistent(ht_engine *e) {
   HT_TRY(e->ctx, ht_cuda_fill(e->cuda, HT_MAIL_BYTES, 0, e->v.sums));
   HT_TRY(e->ctx, ht_cuda_fill(e->cuda, rows, 0, e->v.exchange));
   HT_TRY(e->ctx, ht_cuda_send(e->cuda, sizeof first, first, e->v.epochs));
-  int64_t slices = store->patch_slices_most, most = slices > NARROW_WARPS ? WIDE_WARPS : NARROW_WARPS,
+  int64_t slices = store->patch_slices_most, most = slices > HT_NARROW_WARPS ? HT_WIDE_WARPS : HT_NARROW_WARPS,
           warps = slices < most ? slices : most;
   e->block = (unsigned)(32 * warps);
   for (e->rows = 1; e->rows * warps < slices;) e->rows *= 2;
