@@ -272,11 +272,18 @@ static int64_t next_short(const ht_csr_view *a, int64_t rows, const int32_t *ord
   return at < end ? at : -1;
 }
 
+/* Nonzeros of each patch; those that are missing in the last one count as the mean. Whether one has far more than the mean. */
+static int weigh(const ht_csr_view *a, int64_t rows, int64_t patches, const int32_t *order, int64_t *weight) {
+  int64_t mean = a->nnz / a->n, most = 0;
+  for (int64_t i = 0; i < patches * rows; i++) weight[i / rows] += i < a->n ? length_of(a, order[i]) : mean;
+  for (int64_t k = 0; k < patches; k++) most = weight[k] > most ? weight[k] : most;
+  return 2 * most > 3 * rows * mean;
+}
+
 /* One after the other, the longest first: a row stays where that makes its patch little heavier than the lightest, which else takes it in
  * exchange for a row that is not long. */
 static void deal(const ht_csr_view *a, int64_t rows, const long_row *found, int64_t count, int64_t *weight, int64_t *next, int32_t *order) {
   int64_t patches = (a->n + rows - 1) / rows, mean = a->nnz / a->n, little = rows * mean / 8;
-  for (int64_t i = 0; i < patches * rows; i++) weight[i / rows] += i < a->n ? length_of(a, order[i]) : mean;
   for (int64_t k = 0; k < count; k++) weight[found[k].place / rows] += mean - found[k].length;
   for (int64_t k = 0; k < count; k++) {
     int64_t from = found[k].place, home = from / rows, to = lightest(weight, patches), place = from;
@@ -295,7 +302,8 @@ static void sort_rows(int64_t n, int64_t rows, int32_t *order) {
     qsort(order + begin, (size_t)(n - begin < rows ? n - begin : rows), sizeof *order, by_row);
 }
 
-/* A patch has the neighbours of its rows in its halo: one that had many long rows would keep the others waiting. */
+/* A patch has the neighbours of its rows in its halo: one that has many long rows keeps the others waiting. Where patches are alike all the
+ * same, long rows stay among their neighbours. */
 static ht_status spread_long_rows(ht_context *ctx, const ht_csr_view *a, int64_t rows, int32_t *order) {
   int64_t patches = (a->n + rows - 1) / rows, count = count_long_rows(a, ctx->threads), *weight = NULL;
   long_row *found = NULL;
@@ -303,6 +311,7 @@ static ht_status spread_long_rows(ht_context *ctx, const ht_csr_view *a, int64_t
   if (!count) return HT_OK;
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, count, sizeof *found, &found), done);
   HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, 2 * patches, sizeof *weight, &weight), done);
+  if (!weigh(a, rows, patches, order, weight)) goto done;
   find_long_rows(a, order, found);
   qsort(found, (size_t)count, sizeof *found, longest_first);
   deal(a, rows, found, count, weight, weight + patches, order);
