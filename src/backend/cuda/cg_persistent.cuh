@@ -28,20 +28,18 @@ __device__ inline limits limits_of(const ht_cuda_cg_scalars &s) {
           min(stop, s.capacity)};
 }
 
-// The step from the sums of all blocks, by the first warp: divisions by every thread would take longer than the wait. Whatever is not
+// The step from the sums of all blocks, by the first warp: divisions by every thread would take longer than its barrier. Whatever is not
 // plainly an iteration like the others (also a comparison with a NaN) goes the long way.
-__device__ inline void take_step(const ht_cuda_cg_vectors &v, block_state &shared, const limits &limit, const sums_mail &mail,
-                                 int waiting) {
+__device__ inline void take_step(const ht_cuda_cg_vectors &v, block_state &shared, const limits &limit, bool five) {
   ht_cuda_cg_scalars &state = shared.scalars;
-  int lane = threadIdx.x & 31;
-  double2 mine = receive_sums(shared, mail, waiting);
-  if (threadIdx.x >= 32) return;
+  int lane = threadIdx.x;
+  double2 mine = add_parts(shared);
   double total[HT_SUMS];
   total[RZ] = __shfl_sync(~0u, mine.x, 0);
   total[PAP] = __shfl_sync(~0u, mine.y, 0);
   total[RMS] = __shfl_sync(~0u, mine.x, 1);
   total[SMS] = __shfl_sync(~0u, mine.y, 1);
-  total[RR] = mail.five ? __shfl_sync(~0u, mine.x, 2) : total[RZ];
+  total[RR] = five ? __shfl_sync(~0u, mine.x, 2) : total[RZ];
   double quotient = (lane ? 1 : total[RZ]) / (lane ? total[RZ] : total[PAP]); // both at once
   double alpha = __shfl_sync(~0u, quotient, 0), inverse = __shfl_sync(~0u, quotient, 1), predicted = predicted_rz(total, alpha),
          beta = predicted * inverse, rr = total[RR];
@@ -387,7 +385,11 @@ __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors 
 #pragma unroll
     for (int k = 0; k < of::FAR; k++)
       if (far_row[k] >= 0) far[k] = look(from + far_row[k]);
-    if (!first && warp < waiting) take_step(v, shared, limit, mail, waiting);
+    if (!first) {
+      if (warp < waiting) receive_sums(shared, mail, waiting);
+      __syncthreads();
+      if (warp == 0) take_step(v, shared, limit, e.five);
+    }
 #pragma unroll
     for (int k = 0; k < of::FAR; k++)
       while (far_row[k] >= 0 && !far[k].is(tag)) far[k] = look(from + far_row[k]);
