@@ -308,8 +308,8 @@ static int sees_blocks(const ht_solver *s) { return s->op->blocks > 0 && (!s->op
 static void gather_store_facts(const ht_solver *s, ht_policy_facts *f) {
   ht_store_info info;
   s->op->backend->store_info(s->op->store, &info);
-  memcpy(f->bytes_level, info.bytes_level, sizeof f->bytes_level);
-  f->bytes_streamed = info.bytes_level[HT_LEVEL_64] + s->loop->vector_bytes;
+  memcpy(f->bytes_level, s->loop->engine ? info.bytes_whole : info.bytes_level, sizeof f->bytes_level);
+  f->bytes_streamed = f->bytes_level[HT_LEVEL_64] + s->loop->vector_bytes;
   f->unknowns_per_node = s->op->unknowns_per_node;
   f->error_16 = info.error_16;
   f->error_32 = info.error_32;
