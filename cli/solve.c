@@ -7,6 +7,7 @@
 #include "output.h"
 #include "progress.h"
 #include "show.h"
+#include "signals.h"
 #include "trace.h"
 
 static int check_arguments(ht_context *ctx, const cli_args *args) {
@@ -28,7 +29,9 @@ static ht_status run_solver(const cli_problem *problem, ht_solver *solver, ht_re
   if (status == HT_OK) status = ht_solver_prepare(solver);
   if (status != HT_OK) return status;
   progress_begin(&progress, quiet ? NULL : solver, rtol);
+  signals_ask(1);
   status = ht_solver_solve(solver, problem->columns, problem->b, problem->x, report);
+  signals_ask(0);
   progress_end(&progress);
   return status;
 }

@@ -10,6 +10,7 @@
 #include "io/output.h"
 #include "json.h"
 #include "output.h"
+#include "signals.h"
 #include "text.h"
 
 typedef struct training {
@@ -223,7 +224,9 @@ static int train(training *t) {
   int result = resume(t);
   if (result) return result;
   if (!args_value(t->args, "--quiet") && isatty(STDERR_FILENO)) ht_trainer_set_progress(t->trainer, on_progress, &progress);
+  signals_ask(1);
   status = ht_trainer_run(t->trainer, &t->report);
+  signals_ask(0);
   if (progress.begun) fprintf(stderr, "\r%*s\r", 110, "");
   return status == HT_OK ? write_results(t) : cli_failed(t->ctx, status);
 }

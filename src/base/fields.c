@@ -94,7 +94,8 @@ static void put_value(buffer *b, const void *record, const ht_report_info *info)
 }
 
 size_t ht_fields_json(const ht_report_info *fields, int count, const void *record, char *text, size_t size) {
-  buffer b = {text, size, 0};
+  buffer b = {text, text ? size : 0, 0};
+  if (!record) count = 0;
   put_text(&b, "{");
   for (int i = 0; i < count; i++) {
     put_text(&b, i ? ",\n  " : "\n  ");
@@ -103,6 +104,6 @@ size_t ht_fields_json(const ht_report_info *fields, int count, const void *recor
     put_value(&b, record, &fields[i]);
   }
   put_text(&b, "\n}\n");
-  if (size) text[b.used < size ? b.used : size - 1] = 0;
+  if (b.size) text[b.used < size ? b.used : size - 1] = 0;
   return b.used;
 }

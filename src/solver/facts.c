@@ -88,6 +88,8 @@ static ht_status estimate(const ht_matrix *a, double *diagonal, int steps, ht_fa
 }
 
 ht_status ht_matrix_facts(const ht_matrix *a, int lanczos_steps, ht_facts *facts) {
+  HT_NEED(NULL, a);
+  HT_NEED(a->ctx, facts);
   ht_context *ctx = a->ctx;
   double *diagonal;
   ht_facts f;

@@ -98,6 +98,8 @@ void ht_options_set_defaults(ht_options *options) {
 }
 
 ht_status ht_options_create(ht_context *ctx, ht_options **options) {
+  HT_NEED(NULL, ctx);
+  HT_NEED(ctx, options);
   *options = NULL;
   ht_options *o;
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *o, &o));
@@ -112,6 +114,9 @@ void ht_options_destroy(ht_options *options) {
 }
 
 ht_status ht_options_set(ht_options *options, const char *name, const char *value) {
+  HT_NEED(NULL, options);
+  HT_NEED(options->ctx, name);
+  HT_NEED(options->ctx, value);
   int i = 0;
   HT_TRY(options->ctx, find(options->ctx, name, &i));
   ht_option_row row = *row_of[i];
@@ -133,6 +138,9 @@ ht_status ht_options_set_integer(ht_options *options, const char *name, long lon
 }
 
 ht_status ht_options_get(const ht_options *options, const char *name, char *text, size_t size) {
+  HT_NEED(NULL, options);
+  HT_NEED(options->ctx, name);
+  HT_NEED(options->ctx, text);
   int i = 0;
   char whole[HT_OPTION_TEXT_SIZE];
   HT_TRY(options->ctx, find(options->ctx, name, &i));
@@ -192,6 +200,8 @@ static ht_status read_lines(ht_options *options, FILE *file, const char *path) {
 }
 
 ht_status ht_options_read_file(ht_options *options, const char *path) {
+  HT_NEED(NULL, options);
+  HT_NEED(options->ctx, path);
   FILE *file = fopen(path, "r");
   HT_CHECK(options->ctx, file, HT_BAD_FILE, "%s cannot be opened: %s", path, strerror(errno));
   ht_status status = read_lines(options, file, path);
