@@ -16,7 +16,7 @@ struct ht_context {
   void *log_user;
   ht_log_level log_level;
   atomic_int stop;
-  double set_up_end; /* ht_seconds() at which what is being set up must be ready; 0: whenever it is */
+  double set_up_end;                              /* ht_seconds() at which what is being set up must be ready; 0: whenever it is */
   void *device;                                   /* of the backend in use, or NULL */
   void (*device_release)(void *device);           /* called once, when the context is destroyed; NULL: nothing to release */
   struct ht_order_cache *orders;                  /* data/order_cache.c: orders found before, or NULL */

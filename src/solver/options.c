@@ -194,7 +194,8 @@ static ht_status read_lines(ht_options *options, FILE *file, const char *path) {
   int found = 1;
   for (int number = 1; found; number++) {
     HT_TRY(options->ctx, read_line(options->ctx, file, path, number, sizeof line, line, &found));
-    if (found) HT_TRY(options->ctx, set_from_line(options, path, number, line));
+    int mark = number == 1 && !strncmp(line, "\xef\xbb\xbf", 3) ? 3 : 0; /* that some editors put before UTF-8 text */
+    if (found) HT_TRY(options->ctx, set_from_line(options, path, number, line + mark));
   }
   return HT_OK;
 }
@@ -202,6 +203,7 @@ static ht_status read_lines(ht_options *options, FILE *file, const char *path) {
 ht_status ht_options_read_file(ht_options *options, const char *path) {
   HT_NEED(NULL, options);
   HT_NEED(options->ctx, path);
+  HT_CHECK(options->ctx, *path, HT_BAD_FILE, "the name of the config file is empty");
   FILE *file = fopen(path, "r");
   HT_CHECK(options->ctx, file, HT_BAD_FILE, "%s cannot be opened: %s", path, strerror(errno));
   ht_status status = read_lines(options, file, path);

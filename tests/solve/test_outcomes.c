@@ -374,8 +374,10 @@ static void operator_that_is_zero(void **state) {
 
 /* Row sums beyond FP64: neither a backward error of 0 nor a singular matrix. */
 static void row_sums_that_overflow(void **state) {
-  const double a[] = {1.7e308, 0.8e308, 0.8e308, 1.7e308}, b[] = {1e308, 1.2e308};
-  ht_report r = solve_dense(*state, 2, a, b);
+  double a[256], b[16];
+  for (int i = 0; i < 256; i++) a[i] = i % 17 ? 1.2e307 : 2e307;
+  for (int i = 0; i < 16; i++) b[i] = 1 + i % 3;
+  ht_report r = solve_dense(*state, 16, a, b);
   assert_int_equal(r.outcome, HT_CONVERGED);
   assert_true(isnan(r.backward_error));
 }
@@ -396,6 +398,33 @@ static void paper_stopping_and_atol(void **state) {
   OK(ht_solver_solve(solver, 1, b, x, &r));
   assert_int_equal(r.outcome, HT_CONVERGED);
   assert_true(fabs(r.tolerance * r.norm_b - 1e-3) <= 1e-17);
+  ht_solver_destroy(solver);
+  free(x), free(b);
+  ht_matrix_destroy(a);
+}
+
+/* Set-up that is told to stop, or has no time left, is an outcome, and the next solve sets up again. */
+static void set_up_that_ends_early(void **state) {
+  ht_matrix *a = make(*state, "stencil2d", "size", "30", NULL, NULL);
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *b = vector(n);
+  ht_solver *solver;
+  ht_report r;
+  for (int64_t i = 0; i < n; i++) b[i] = 1;
+  OK(ht_solver_create(*state, NULL, &solver));
+  OK(ht_solver_set_option(solver, "precond", "ic0"));
+  OK(ht_solver_set_option(solver, "time-limit", "1e-9"));
+  OK(ht_solver_set_matrix(solver, a));
+  OK(ht_solver_solve(solver, 1, b, x, &r));
+  assert_int_equal(r.outcome, HT_TIME_LIMIT);
+  assert_int_equal(r.iterations, 0);
+  OK(ht_solver_set_option(solver, "time-limit", "0"));
+  ht_context_request_stop(*state);
+  OK(ht_solver_solve(solver, 1, b, x, &r));
+  assert_int_equal(r.outcome, HT_STOPPED);
+  ht_context_clear_stop(*state);
+  OK(ht_solver_solve(solver, 1, b, x, &r));
+  assert_int_equal(r.outcome, HT_CONVERGED);
   ht_solver_destroy(solver);
   free(x), free(b);
   ht_matrix_destroy(a);
@@ -459,6 +488,7 @@ int main(void) {
       cmocka_unit_test(operator_that_is_zero),
       cmocka_unit_test(row_sums_that_overflow),
       cmocka_unit_test(paper_stopping_and_atol),
+      cmocka_unit_test(set_up_that_ends_early),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
