@@ -577,8 +577,9 @@ class Outputs(Cli):
         entries = "1 1 4\n2 2 4\n3 3 4\n", "2 1 -1\n3 2 -1\n", "1 2 -1\n2 3 -1\n"
         for part, words in ((entries[1], "save A + tril(A,-1).T"), (entries[2], "save A + triu(A,1).T")):
             a = self.made("triangle.mtx", f"%%MatrixMarket matrix coordinate real general\n3 3 5\n{entries[0]}{part}")
-            self.assertEqual(run("convert", a, "-o", self.path("triangle.npz"))[0], 0)
-            self.fails(["only one triangle is stored", words], "solve", self.path("triangle.npz"))
+            packed = self.path("triangle.npz")
+            self.assertEqual(run("convert", a, "-o", packed)[0], 0)
+            self.fails(["only one triangle is stored", words], "solve", packed)
             self.assertEqual(run("solve", a)[0], 1)  # the first line says what is meant
 
     def test_a_config_file_with_a_mark(self):
