@@ -588,8 +588,10 @@ class Outputs(Cli):
         self.assertEqual(report["options"]["rtol"], 1e-3)
 
     def test_a_matrix_that_does_not_fit_is_refused_at_once(self):
+        if os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE") > 600 << 30:
+            self.skipTest("it fits")
         begin = time.monotonic()
-        self.fails("of memory", "gen", "cvxbqp", "--size", "2000000000", "-o", self.path("never.mtx"))
+        self.fails("of memory", "gen", "stencil3d", "--points", "27", "--size", "1290", "-o", self.path("never.mtx"))
         self.assertLess(time.monotonic() - begin, 30)
 
     def test_training_tells_why_a_matrix_cannot_be_solved(self):
@@ -864,7 +866,7 @@ class Interrupts(Cli):
         before = set(os.listdir(self.dir))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             for args in (("solve", pipe), ("report", pipe, "-o", "r.html"), ("solve", "-"),
-                         ("gen", "stencil3d", "--points", "27", "--size", "400", "-o", "never.mtx.gz")):
+                         ("gen", "stencil3d", "--points", "7", "--size", "300", "-o", "never.mtx.gz")):
                 process = subprocess.Popen([HALFTONE, *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                            stderr=subprocess.PIPE, text=True, cwd=self.dir)
                 time.sleep(0.7)
