@@ -194,8 +194,9 @@ static ht_status read_lines(ht_options *options, FILE *file, const char *path) {
   int found = 1;
   for (int number = 1; found; number++) {
     HT_TRY(options->ctx, read_line(options->ctx, file, path, number, sizeof line, line, &found));
-    int mark = number == 1 && !strncmp(line, "\xef\xbb\xbf", 3) ? 3 : 0; /* that some editors put before UTF-8 text */
-    if (found) HT_TRY(options->ctx, set_from_line(options, path, number, line + mark));
+    size_t mark = number == 1 && !strncmp(line, "\xef\xbb\xbf", 3) ? 3 : 0; /* that some editors put before UTF-8 text */
+    memmove(line, line + mark, strlen(line + mark) + 1);
+    if (found) HT_TRY(options->ctx, set_from_line(options, path, number, line));
   }
   return HT_OK;
 }
