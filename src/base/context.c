@@ -73,6 +73,7 @@ void ht_context_destroy(ht_context *ctx) {
 }
 
 ht_status ht_context_set_threads(ht_context *ctx, int threads) {
+  HT_NEED(NULL, ctx);
   HT_CHECK(ctx, threads >= 0 && threads <= HT_MOST_THREADS, HT_BAD_ARGUMENT, "threads must be 0 (the default) or 1 to %d, and is %d",
            HT_MOST_THREADS, threads);
   int cores = ht_available_cores();
@@ -83,9 +84,10 @@ ht_status ht_context_set_threads(ht_context *ctx, int threads) {
   return HT_OK;
 }
 
-int ht_context_threads(const ht_context *ctx) { return ctx->threads; }
+int ht_context_threads(const ht_context *ctx) { return ctx ? ctx->threads : 0; }
 
 void ht_context_set_log(ht_context *ctx, ht_log_fn fn, void *user, ht_log_level level) {
+  if (!ctx) return;
   ctx->log = fn;
   ctx->log_user = user;
   ctx->log_level = level;
@@ -108,10 +110,11 @@ void ht_log(ht_context *ctx, ht_log_level level, const char *format, ...) {
   ctx->log(ctx->log_user, level, message);
 }
 
-const char *ht_context_error(const ht_context *ctx) { return ctx->error; }
-const char *ht_context_trail(const ht_context *ctx) { return ctx->trail; }
+const char *ht_context_error(const ht_context *ctx) { return ctx ? ctx->error : ""; }
+const char *ht_context_trail(const ht_context *ctx) { return ctx ? ctx->trail : ""; }
 
 void ht_context_clear_error(ht_context *ctx) {
+  if (!ctx) return;
   ctx->status = HT_OK;
   ctx->error[0] = ctx->trail[0] = 0;
 }
@@ -122,10 +125,16 @@ double ht_seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void ht_context_request_stop(ht_context *ctx) { atomic_store_explicit(&ctx->stop, 1, memory_order_relaxed); }
-void ht_context_clear_stop(ht_context *ctx) { atomic_store_explicit(&ctx->stop, 0, memory_order_relaxed); }
+void ht_context_request_stop(ht_context *ctx) {
+  if (ctx) atomic_store_explicit(&ctx->stop, 1, memory_order_relaxed);
+}
+
+void ht_context_clear_stop(ht_context *ctx) {
+  if (ctx) atomic_store_explicit(&ctx->stop, 0, memory_order_relaxed);
+}
 
 ht_status ht_trace(ht_context *ctx, ht_status status, const char *function, const char *file, int line) {
+  if (!ctx) return status;
   size_t used = strlen(ctx->trail);
   const char *name = strrchr(file, '/');
   if (used < sizeof ctx->trail - 1)
@@ -134,6 +143,7 @@ ht_status ht_trace(ht_context *ctx, ht_status status, const char *function, cons
 }
 
 ht_status ht_fail(ht_context *ctx, ht_status status, const char *function, const char *file, int line, const char *format, ...) {
+  if (!ctx) return status;
   ctx->status = status;
   ctx->trail[0] = 0;
   va_list args;

@@ -22,6 +22,7 @@ struct ht_context {
   void *log_user;
   ht_log_level log_level;
   atomic_int stop;
+  double set_up_end;                              /* ht_seconds() at which what is being set up must be ready; 0: whenever it is */
   void *device;                                   /* of the backend in use, or NULL */
   void (*device_release)(void *device);           /* called once, when the context is destroyed; NULL: nothing to release */
   struct ht_order_cache *orders;                  /* data/order_cache.c: orders found before, or NULL */
@@ -49,6 +50,11 @@ int ht_quota_cores(const char *path);
 double ht_seconds(void); /* monotonic clock; for reports and for choices that do not change results */
 static inline int ht_stop_requested(ht_context *ctx) { return atomic_load_explicit(&ctx->stop, memory_order_relaxed); }
 
+/* Set-up that may take long asks this now and then, and fails with HT_INTERRUPTED. */
+static inline int ht_set_up_is_over(ht_context *ctx) {
+  return ht_stop_requested(ctx) || (ctx->set_up_end > 0 && ht_seconds() > ctx->set_up_end);
+}
+
 /* HT_FAIL and HT_TRY return the status itself, not the call's value, so that the static analyser sees that it is not HT_OK. */
 #define HT_FAIL(ctx, status, ...) return (ht_fail((ctx), (status), __func__, __FILE__, __LINE__, __VA_ARGS__), (status))
 #define HT_CHECK(ctx, condition, status, ...)                                                                                              \
@@ -60,6 +66,8 @@ static inline int ht_stop_requested(ht_context *ctx) { return atomic_load_explic
     ht_status ht_status_ = (call);                                                                                                         \
     if (ht_status_ != HT_OK) return (ht_trace((ctx), ht_status_, __func__, __FILE__, __LINE__), ht_status_);                               \
   } while (0)
+/* A pointer that a public function cannot do without. Without a context (NULL, or the object it would be in is) nothing is recorded. */
+#define HT_NEED(ctx, pointer) HT_CHECK((ctx), (pointer), HT_BAD_ARGUMENT, #pointer " must not be NULL")
 /* For functions that own memory: jump to `label` with `status_variable` set; one exit frees. */
 #define HT_TRY_GOTO(ctx, status_variable, call, label)                                                                                     \
   do {                                                                                                                                     \

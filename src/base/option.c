@@ -39,6 +39,7 @@ static int distance(const char *a, const char *b) {
 const char *ht_nearest(const char *name, int count, const char *(*candidate)(void *user, int index), void *user) {
   const char *best = NULL;
   int least = 99;
+  if (!name || !candidate) return NULL;
   for (int i = 0; i < count; i++) {
     int d = distance(name, candidate(user, i));
     if (d < least) {

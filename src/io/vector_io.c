@@ -99,6 +99,7 @@ ht_status ht_vector_read_input(ht_input *input, int64_t n, int *columns, double 
 }
 
 ht_status ht_vector_read_block(ht_context *ctx, const char *source, const ht_matrix *matrix, int64_t n, int *columns, double **values) {
+  HT_NEED(NULL, ctx);
   HT_CHECK(ctx, source && columns && values, HT_BAD_ARGUMENT, "source, columns and values must not be NULL");
   *values = NULL;
   *columns = 0;
@@ -124,9 +125,12 @@ ht_status ht_vector_read_block(ht_context *ctx, const char *source, const ht_mat
   return HT_OK;
 }
 
-void ht_vector_free(ht_context *ctx, double *values) { ht_release(ctx, values); }
+void ht_vector_free(ht_context *ctx, double *values) {
+  if (ctx) ht_release(ctx, values);
+}
 
 ht_status ht_vector_read(ht_context *ctx, const char *source, const ht_matrix *matrix, int64_t n, double *values) {
+  HT_NEED(NULL, ctx);
   double *block = NULL;
   int columns = 0;
   HT_CHECK(ctx, values, HT_BAD_ARGUMENT, "values must not be NULL");
@@ -151,6 +155,7 @@ static ht_status write_npy(int64_t n, int columns, const double *values, ht_outp
 }
 
 ht_status ht_vector_write(ht_context *ctx, const char *path, int64_t n, int columns, const double *values) {
+  HT_NEED(NULL, ctx);
   HT_CHECK(ctx, path && values && n > 0 && columns > 0, HT_BAD_ARGUMENT, "path and values must not be NULL, n and columns positive");
   ht_file_format format;
   HT_TRY(ctx, ht_file_format_of(ctx, path, &format));

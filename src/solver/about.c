@@ -98,6 +98,9 @@ static const struct {
 int ht_about_count(void) { return (int)(sizeof rows / sizeof *rows); }
 
 ht_status ht_about_at(ht_context *ctx, int index, const char **name, char *text, size_t size) {
+  HT_NEED(NULL, ctx);
+  HT_NEED(ctx, name);
+  HT_NEED(ctx, text);
   HT_CHECK(ctx, index >= 0 && index < ht_about_count() && size > 0, HT_BAD_ARGUMENT, "index must be 0 to %d, and is %d",
            ht_about_count() - 1, index);
   text[0] = 0;

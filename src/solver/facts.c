@@ -119,6 +119,8 @@ static ht_status measure_exact(const ht_matrix *a, ht_facts *f) {
 }
 
 ht_status ht_matrix_facts(const ht_matrix *a, int lanczos_steps, ht_facts *facts) {
+  HT_NEED(NULL, a);
+  HT_NEED(a->ctx, facts);
   ht_context *ctx = a->ctx;
   double *diagonal;
   ht_facts f;

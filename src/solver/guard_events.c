@@ -147,7 +147,7 @@ static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outc
   return HT_OK;
 }
 
-/* Whether the residual is a null vector of A to FP64: then no iterate can reduce it. */
+/* Whether the residual is a null vector of A to FP64: then no iterate can reduce it. Without ||A|| nothing can be said. */
 static ht_status test_null_vector(ht_guard *g, int *is_null, double *ratio) {
   double norm_r, norm_ar;
   g->loop->calls->get_residual(g->loop, g->residual);
@@ -155,7 +155,7 @@ static ht_status test_null_vector(ht_guard *g, int *is_null, double *ratio) {
   norm_r = ht_norm2(&g->certifier, g->residual);
   norm_ar = ht_norm2(&g->certifier, g->previous);
   *ratio = norm_ar / (norm_r * g->certifier.norm_inf);
-  *is_null = *ratio < 1e-13;
+  *is_null = isfinite(g->certifier.norm_inf) && *ratio < 1e-13;
   return HT_OK;
 }
 
