@@ -149,16 +149,15 @@ static void describe(ht_tilecsc *t, int64_t n) {
                               .tile_column = t->tile_column,
                               .tile_entry = t->tile_entry,
                               .column_start = t->column_start,
-                              .column_count = t->column_count,
+                              .head = t->head,
                               .row_index = t->row_index,
                               .scale = t->scale,
                               .exponent = t->exponent,
                               .value_f64 = t->value_f64,
                               .value_f32 = t->value_f32,
                               .value_bf16 = t->value_bf16};
-  int64_t columns = t->column_count ? COLUMNS * 2 : STARTS * 4, scale = t->column_count ? 2 : 8;
-  t->bytes =
-      t->entries * (2 + 8 + 4 + 2) + t->view.tiles * (columns + 4 + 8) + t->blocks * COLUMNS * scale + 8 + (t->view.row_blocks + 1) * 8;
+  int64_t tile = t->head ? (int64_t)sizeof *t->head : STARTS * 4 + 4 + 8, scale = t->head ? 2 : 8;
+  t->bytes = t->entries * (2 + 8 + 4 + 2) + t->view.tiles * tile + t->blocks * COLUMNS * scale + 8 + (t->view.row_blocks + 1) * 8;
 }
 
 ht_status ht_tilecsc_create(ht_context *ctx, const ht_matrix *matrix, const ht_tilecsc_shape *shape, ht_tilecsc **tilecsc) {
@@ -181,7 +180,7 @@ fail:
 
 void ht_tilecsc_destroy(ht_tilecsc *t) {
   if (!t) return;
-  void *owned[] = {t->tile_row_start, t->tile_entry, t->tile_column,     t->column_start,   t->column_count,
+  void *owned[] = {t->tile_row_start, t->tile_entry, t->tile_column,     t->column_start,   t->head,
                    t->place,          t->row_index,  t->scale,           t->exponent,       t->value_f64,
                    t->value_f32,      t->value_bf16, t->column_error[0], t->column_error[1]};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) ht_release(t->ctx, owned[i]);

@@ -14,7 +14,8 @@ typedef struct ht_tilecsc {
   int32_t *tile_column;
   uint32_t *column_start;
   uint32_t *place; /* interleaved: of each entry in CSC order, inside the tile; else NULL */
-  uint16_t *column_count, *row_index;
+  ht_tile_head *head; /* interleaved; else NULL */
+  uint16_t *row_index;
   int16_t *exponent;
   double *scale, *value_f64;
   float *value_f32;

@@ -18,15 +18,15 @@ typedef struct {
 static ht_status place(tilecsc_operator *op, int first) {
   const ht_tilecsc_view *v = &op->storage->view;
   int64_t entries = op->storage->entries, tiles = v->tiles, columns = op->storage->blocks * HT_COLUMN_BLOCK;
-  int interleaved = v->column_count != NULL;
+  int interleaved = v->head != NULL;
   const struct {
     const void *host;
     int64_t bytes;
   } array[ARRAYS] = {{v->tile_row_start, (v->row_blocks + 1) * 8},
-                     {v->tile_column, tiles * 4},
-                     {v->tile_entry, (tiles + 1) * 8},
+                     {interleaved ? NULL : v->tile_column, tiles * 4},
+                     {interleaved ? NULL : v->tile_entry, (tiles + 1) * 8},
                      {interleaved ? NULL : v->column_start, tiles * (HT_COLUMN_BLOCK + 1) * 4},
-                     {v->column_count, tiles * HT_COLUMN_BLOCK * 2},
+                     {v->head, tiles * (int64_t)sizeof *v->head},
                      {v->row_index, entries * 2},
                      {interleaved ? NULL : v->scale, columns * 8},
                      {interleaved ? v->exponent : NULL, columns * 2},
@@ -41,7 +41,7 @@ static ht_status place(tilecsc_operator *op, int first) {
   op->view.tile_column = p[1].memory;
   op->view.tile_entry = p[2].memory;
   op->view.column_start = p[3].memory;
-  op->view.column_count = p[4].memory;
+  op->view.head = p[4].memory;
   op->view.row_index = p[5].memory;
   op->view.scale = p[6].memory;
   op->view.exponent = p[7].memory;
@@ -96,10 +96,9 @@ static void destroy(ht_operator *self) {
 /* A device has many multiprocessors, and each of a block's warps sums of its own in shared memory. */
 static ht_tilecsc_shape wanted_shape(ht_context *ctx, const ht_backend *backend, int64_t asked) {
   static const int64_t DEVICE_BLOCKS = 512;
-  static const int DEVICE_ROWS = 512;
   ht_tilecsc_shape shape = {(int)asked, HT_TILECSC_MOST_ROWS, 2 * (int64_t)ctx->threads, backend->tilecsc_interleaved};
   if (ht_backend_is_host(ctx, backend)) return shape;
-  shape.most_rows = DEVICE_ROWS;
+  shape.most_rows = HT_TILECSC_INTERLEAVED_ROWS;
   shape.least_blocks = DEVICE_BLOCKS;
   return shape;
 }
@@ -109,9 +108,10 @@ ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_backend *backend,
   ht_status status;
   tilecsc_operator *self;
   *op = NULL;
-  HT_CHECK(ctx, !options->tile_rows || (options->tile_rows >= HT_TILECSC_LEAST_ROWS && options->tile_rows <= HT_TILECSC_MOST_ROWS),
-           HT_BAD_OPTION, "tile-rows is 0 (chosen) or %d to %d with format tilecsc, and is %lld", HT_TILECSC_LEAST_ROWS,
-           HT_TILECSC_MOST_ROWS, (long long)options->tile_rows);
+  const int most = backend->tilecsc_interleaved ? HT_TILECSC_INTERLEAVED_ROWS : HT_TILECSC_MOST_ROWS;
+  HT_CHECK(ctx, !options->tile_rows || (options->tile_rows >= HT_TILECSC_LEAST_ROWS && options->tile_rows <= most), HT_BAD_OPTION,
+           "tile-rows is 0 (chosen) or %d to %d with format tilecsc on the %s backend, and is %lld", HT_TILECSC_LEAST_ROWS, most,
+           backend->name, (long long)options->tile_rows);
   const ht_tilecsc_shape shape = wanted_shape(ctx, backend, options->tile_rows);
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *self, &self));
   self->base = (ht_operator){.ctx = ctx,

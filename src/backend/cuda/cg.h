@@ -58,8 +58,9 @@ typedef struct ht_cuda_tiles_facts {
   const float *error_16, *error_32; /* largest column errors */
   const double *inverse_diagonal;   /* NULL: M = I */
   const double *bytes;              /* that a product reads for it: `blocks` numbers for each level */
-  int64_t row_blocks;
-  double *products; /* p's of each row block, which the product leaves */
+  int64_t row_blocks, tiles;
+  double *products;   /* p's of each row block, which the product leaves */
+  ht_tile_head *head; /* with the levels that are in use, but while `recount` says that they have changed since */
 } ht_cuda_tiles_facts;
 
 #endif
