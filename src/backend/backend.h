@@ -52,6 +52,7 @@ typedef struct ht_tilecsc_view {
   const uint16_t *row_index;     /* row inside the block, R = sentinel; interleaved: ht_tilecsc_index */
   const double *scale;           /* a power of two a column of the matrix, to the end of the last column block */
   const int16_t *exponent;       /* its logarithm */
+  const float *lack_16;          /* what rounding to 16 bits takes from a column's sum, by its scale: added to a_jj there; or NULL */
   const double *value_f64;
   const float *value_f32;
   const uint16_t *value_bf16;

@@ -129,13 +129,14 @@ done:
 }
 
 /* Padding keeps the zeros that it begins with. */
-static ht_status allocate_values(ht_tilecsc *t) {
+static ht_status allocate_values(ht_tilecsc *t, int column_sums) {
   HT_TRY(t->ctx, ht_allocate(t->ctx, t->entries, sizeof *t->row_index, &t->row_index));
   HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, t->entries, sizeof *t->value_f64, &t->value_f64));
   HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, t->entries, sizeof *t->value_f32, &t->value_f32));
   HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, t->entries, sizeof *t->value_bf16, &t->value_bf16));
   HT_TRY(t->ctx, ht_allocate(t->ctx, t->blocks * COLUMNS, sizeof *t->scale, &t->scale));
   HT_TRY(t->ctx, ht_allocate(t->ctx, t->blocks * COLUMNS, sizeof *t->exponent, &t->exponent));
+  if (column_sums) HT_TRY(t->ctx, ht_allocate(t->ctx, t->blocks * COLUMNS, sizeof *t->lack_16, &t->lack_16));
   for (int level = 0; level < HT_LEVEL_64; level++) HT_TRY(t->ctx, ht_allocate(t->ctx, t->blocks, sizeof(float), &t->column_error[level]));
   return HT_OK;
 }
@@ -153,10 +154,11 @@ static void describe(ht_tilecsc *t, int64_t n) {
                               .row_index = t->row_index,
                               .scale = t->scale,
                               .exponent = t->exponent,
+                              .lack_16 = t->lack_16,
                               .value_f64 = t->value_f64,
                               .value_f32 = t->value_f32,
                               .value_bf16 = t->value_bf16};
-  int64_t tile = t->head ? (int64_t)sizeof *t->head : STARTS * 4 + 4 + 8, scale = t->head ? 2 : 8;
+  int64_t tile = t->head ? (int64_t)sizeof *t->head : STARTS * 4 + 4 + 8, scale = (t->head ? 2 : 8) + (t->lack_16 ? 4 : 0);
   t->bytes = t->entries * (2 + 8 + 4 + 2) + t->view.tiles * tile + t->blocks * COLUMNS * scale + 8 + (t->view.row_blocks + 1) * 8;
 }
 
@@ -167,7 +169,7 @@ ht_status ht_tilecsc_create(ht_context *ctx, const ht_matrix *matrix, const ht_t
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *t, &t));
   *t = (ht_tilecsc){.ctx = ctx, .nnz = matrix->nnz, .blocks = (matrix->n + COLUMNS - 1) / COLUMNS};
   HT_TRY_GOTO(ctx, status, build_pattern(t, matrix, shape), fail);
-  HT_TRY_GOTO(ctx, status, allocate_values(t), fail);
+  HT_TRY_GOTO(ctx, status, allocate_values(t, shape->column_sums), fail);
   HT_TRY_GOTO(ctx, status, place_rows(t, matrix, shape->interleaved), fail);
   HT_TRY_GOTO(ctx, status, ht_tilecsc_update(t, matrix), fail);
   describe(t, matrix->n);
@@ -182,7 +184,7 @@ void ht_tilecsc_destroy(ht_tilecsc *t) {
   if (!t) return;
   void *owned[] = {t->tile_row_start, t->tile_entry, t->tile_column,     t->column_start,   t->head,
                    t->place,          t->row_index,  t->scale,           t->exponent,       t->value_f64,
-                   t->value_f32,      t->value_bf16, t->column_error[0], t->column_error[1]};
+                   t->value_f32,      t->value_bf16, t->column_error[0], t->column_error[1], t->lack_16};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) ht_release(t->ctx, owned[i]);
   ht_release(t->ctx, t);
 }

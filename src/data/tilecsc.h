@@ -18,7 +18,7 @@ typedef struct ht_tilecsc {
   uint16_t *row_index;
   int16_t *exponent;
   double *scale, *value_f64;
-  float *value_f32;
+  float *value_f32, *lack_16;
   uint16_t *value_bf16;
 } ht_tilecsc;
 
@@ -28,6 +28,7 @@ typedef struct ht_tilecsc_shape {
   int rows, most_rows;
   int64_t least_blocks;
   int interleaved;
+  int column_sums; /* whether 16 bits keep them: lack_16 */
 } ht_tilecsc_shape;
 
 /* On the CPU products do not depend on R, to the bit. Errors: HT_NO_MEMORY. */

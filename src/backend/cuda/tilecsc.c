@@ -19,6 +19,7 @@ ht_status ht_cuda_tilecsc_launch(ht_cuda *cuda, const ht_tilecsc_view *a, const 
                          .head = a->head,
                          .index = a->row_index,
                          .exponent = a->exponent,
+                         .lack_16 = a->lack_16,
                          .value_f64 = a->value_f64,
                          .value_f32 = a->value_f32,
                          .value_bf16 = a->value_bf16};

@@ -151,6 +151,12 @@ __device__ inline void add_prepared(const ht_cuda_tiles &a, const ht_tile_head &
   }
 }
 
+// What the diagonal makes up for at 16 bits.
+__device__ inline double lack_of(const ht_cuda_tiles &a, int uniform, const uint8_t *level, int64_t i, const double *x) {
+  if (!a.lack_16 || (uniform >= 0 ? uniform : level[i / COLUMNS]) != ht::LEVEL_16) return 0;
+  return (double)a.lack_16[i] * (x[i] * ht::power_of_two(a.exponent[i]));
+}
+
 // The block's sum of what its threads have. `sums` is used again.
 __device__ inline void leave_product(double product, int warps, double *sums, double *products) {
   product = ht::warp_sum(product);
@@ -200,6 +206,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   for (int i = threadIdx.x; i < there; i += blockDim.x) {
     double total = shared[i];
     for (int w = 1; w < warps; w++) total += shared[w * rows + i];
+    total += lack_of(a, asked.uniform, level, row + i, x);
     y[row + i] = total;
     if (products) product = fma(total, x[row + i], product);
   }

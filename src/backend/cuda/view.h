@@ -102,6 +102,7 @@ typedef struct ht_cuda_tiles {
   const ht_tile_head *head;
   const uint16_t *index;
   const int16_t *exponent;
+  const float *lack_16;
   const double *value_f64;
   const float *value_f32;
   const uint16_t *value_bf16;
