@@ -130,8 +130,8 @@ __device__ inline void tile_loss(const ht_learner_batch &b, const ht_learner_wei
     for (int r = 0; r < my.rows; r++) value += values[my.first + r];
     float miss = value / (float)my.rows - b.target[my.transition];
     for (int a = 0; a < ACTIONS; a++) logits[a] = y[a * ROWS + row];
-    ht_learning_tile_loss(&w.settings, ACTIONS, b.advantage[my.transition], b.action[my.at], b.log_probability[my.at], share, logits,
-                          gradient, &loss);
+    ht_learning_tile_loss(&w.settings, ACTIONS, b.advantage[my.transition], b.action[my.at], b.log_probability[my.at], share, my.rows,
+                          logits, gradient, &loss);
     gradient[ACTIONS] = (float)w.settings.value_weight * 2 * miss * share;
     if (row == my.first) loss.value = (double)(miss * miss / (float)p.count);
   }

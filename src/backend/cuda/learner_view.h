@@ -63,7 +63,7 @@ typedef struct ht_learner_group {
   ht_learner_control *control;
   double *sums;      /* a block's and solve's */
   uint32_t *arrived; /* blocks that have left their sums */
-  double rtol;
+  double rtol, tile_cost;
   uint64_t seed;
   int32_t lanes, first, stride, all_lanes; /* solve k is lane first + k * stride of all */
   int32_t judged;                          /* the likeliest actions instead of sampled ones, and nothing is written down */
