@@ -11,9 +11,9 @@ LEAST_ITERATIONS, MOST_ITERATIONS = 50, 10000  # of FP64: below and above a run 
 # Equation 11, 1,000 episodes, and all of the paper's hyperparameters but two, with which it stays at FP64 (training.py)
 PAPER_TRAINING = "--reward paper --learning-rate 1e-3 --entropy-weight 0.002"
 SETTINGS = {  # what is compared under which rules
-    "cg": dict(precond="none", engine="paper", options=["guard=off", "stopping=paper", "format=tilecsc", "ordering=natural"]),
+    "cg": dict(precond="none", engine="paper", options=["guard=off", "stopping=paper", "column-sums=off", "format=tilecsc", "ordering=natural"]),
     "guarded": dict(precond="none", engine="paper", options=["format=tilecsc", "ordering=natural"]),
-    "jacobi": dict(precond="jacobi", engine="paper", options=["guard=off", "stopping=paper", "format=tilecsc", "ordering=natural"]),
+    "jacobi": dict(precond="jacobi", engine="paper", options=["guard=off", "stopping=paper", "column-sums=off", "format=tilecsc", "ordering=natural"]),
     "product": dict(precond="none", engine="auto", options=[]),
 }
 
@@ -205,7 +205,7 @@ def option_list(setting, backend):
     s = SETTINGS[setting]
     given = [o.split("=") for o in s["options"]]
     engine = s["engine"] if backend == "cuda" or s["engine"] != "paper" else "textbook"  # the paper's engine is a GPU's
-    return [f"--{n}={v}" for n, v in given if n != "guard"] + [f"--no-{n}" for n, v in given if n == "guard"] + ["--precond", s["precond"], "--engine", engine]
+    return [f"--no-{n}" if v == "off" else f"--{n}={v}" for n, v in given] + ["--precond", s["precond"], "--engine", engine]
 
 
 def bench_cpu(args, case, setting, who, rounds):

@@ -41,7 +41,7 @@ say "trained $(ls policies | wc -l)"
 given=()
 while IFS=$'\t' read -r name recipe; do given+=("$name=$(file_of "$name" "$recipe")"); done < list.tsv
 own='learned:policies/{matrix}.safetensors' carried=learned:${TRANSFER:-mesh2e1.safetensors} constant=learned:constant64.safetensors,learned:constant8.safetensors
-unguarded=(--option guard=off --option stopping=paper --option ordering=natural --engine paper)
+unguarded=(--option guard=off --option stopping=paper --option column-sums=off --option ordering=natural --engine paper)
 bench() { # NAME SECONDS options
   local name=$1 total=$2
   shift 2

@@ -48,14 +48,20 @@ static double unevenness(const ht_matrix *a, int64_t rows, block_set *set) {
   return sum > 0 ? squares * (double)row_blocks / (sum * sum) - 1 : 0;
 }
 
-/* Equally even heights: the greater has fewer tiles. That alone counts where entries are interleaved: what a tile costs a device beside its
- * entries is much, and no thread of it waits for an uneven row block. */
+/* What a device holds at once: a row block more would be waited for by all. Fewer row blocks would leave it idle. */
+static int32_t rows_for_device(const ht_matrix *a, const ht_tilecsc_shape *shape) {
+  enum { STEP = 16 };
+  int64_t blocks = shape->device_blocks, rows = ((a->n + blocks - 1) / blocks + STEP - 1) / STEP * STEP;
+  return (int32_t)(rows < HT_TILECSC_LEAST_ROWS ? HT_TILECSC_LEAST_ROWS : rows < shape->most_rows ? rows : shape->most_rows);
+}
+
+/* Equally even heights: the greater has fewer tiles. */
 static int32_t choose_rows(const ht_matrix *a, const ht_tilecsc_shape *shape, block_set *set) {
   int32_t best = HT_TILECSC_LEAST_ROWS;
   double least = INFINITY;
   for (int32_t rows = HT_TILECSC_LEAST_ROWS; rows <= shape->most_rows; rows *= 2) {
     if ((a->n + rows - 1) / rows < shape->least_blocks) break;
-    double found = shape->interleaved ? 0 : unevenness(a, rows, set);
+    double found = unevenness(a, rows, set);
     if (found > least) continue;
     least = found;
     best = rows;
@@ -114,7 +120,7 @@ static ht_status build_pattern(ht_tilecsc *t, const ht_matrix *a, const ht_tilec
   ht_status status;
   HT_TRY_GOTO(t->ctx, status, ht_allocate_zeroed(t->ctx, t->blocks / 64 + 1, sizeof *set.word, &set.word), done);
   HT_TRY_GOTO(t->ctx, status, ht_allocate(t->ctx, t->blocks, sizeof *slot, &slot), done);
-  t->view.rows_per_block = shape->rows ? shape->rows : choose_rows(a, shape, &set);
+  t->view.rows_per_block = shape->rows ? shape->rows : shape->interleaved ? rows_for_device(a, shape) : choose_rows(a, shape, &set);
   t->view.row_blocks = (a->n + t->view.rows_per_block - 1) / t->view.rows_per_block;
   HT_TRY_GOTO(t->ctx, status, find_tiles(t, a, &set), done);
   t->view.tiles = t->tile_row_start[t->view.row_blocks];

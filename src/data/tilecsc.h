@@ -22,11 +22,12 @@ typedef struct ht_tilecsc {
   uint16_t *value_bf16;
 } ht_tilecsc;
 
-/* R: as asked for, or 0 to choose it: among 32, 64, ... up to most_rows with at least so many row blocks, the one whose row blocks have the
- * most even numbers of tiles; the greatest where entries are interleaved. */
+/* R: as asked for, or 0 to choose it: among 32, 64, ... up to most_rows with at least least_blocks row blocks, the one whose row blocks have
+ * the most even numbers of tiles; where entries are interleaved, the least that needs no more than device_blocks row blocks, up to
+ * most_rows. */
 typedef struct ht_tilecsc_shape {
   int rows, most_rows;
-  int64_t least_blocks;
+  int64_t least_blocks, device_blocks;
   int interleaved;
   int column_sums; /* whether 16 bits keep them: lack_16 */
 } ht_tilecsc_shape;

@@ -95,7 +95,7 @@ static void destroy(ht_operator *self) {
   ht_release(self->ctx, self);
 }
 
-/* A device has many multiprocessors, and each of a block's warps sums of its own in shared memory. */
+/* A device holds many row blocks at once, and each of a block's warps has sums of its own in shared memory. */
 static ht_tilecsc_shape wanted_shape(ht_context *ctx, const ht_backend *backend, const ht_operator_options *options) {
   static const int64_t DEVICE_BLOCKS = 512;
   ht_tilecsc_shape shape = {.rows = (int)options->tile_rows,
@@ -105,7 +105,7 @@ static ht_tilecsc_shape wanted_shape(ht_context *ctx, const ht_backend *backend,
                             .column_sums = (int)options->column_sums};
   if (ht_backend_is_host(ctx, backend)) return shape;
   shape.most_rows = HT_TILECSC_INTERLEAVED_ROWS;
-  shape.least_blocks = DEVICE_BLOCKS;
+  shape.device_blocks = DEVICE_BLOCKS;
   return shape;
 }
 

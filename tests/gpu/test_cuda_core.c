@@ -237,7 +237,7 @@ static void csr_products_agree_and_repeat(void **state) {
 
 /* ---- Tile-CSC ---- */
 
-enum { TILE_ARRAYS = 7 };
+enum { TILE_ARRAYS = 8 };
 
 static ht_tilecsc_view tiles_to_device(gpu *g, const ht_tilecsc *t, void **owned) {
   ht_tilecsc_view v = t->view;
@@ -248,6 +248,7 @@ static ht_tilecsc_view tiles_to_device(gpu *g, const ht_tilecsc *t, void **owned
   v.tile_column = NULL, v.tile_entry = NULL, v.column_start = NULL, v.scale = NULL; /* the device does without */
   v.value_f64 = owned[4] = gpu_copy(g, 8 * t->entries, v.value_f64);
   v.value_f32 = owned[5] = gpu_copy(g, 4 * t->entries, v.value_f32);
+  v.lack_16 = owned[7] = gpu_copy(g, 4 * 64 * t->blocks, v.lack_16);
   v.value_bf16 = owned[6] = gpu_copy(g, 2 * t->entries, v.value_bf16);
   return v;
 }
@@ -260,7 +261,7 @@ static void fill_levels(int choice, int64_t blocks, uint8_t *level) {
 /* Stored values are the same on both sides, so that only the order of the sums differs. */
 static void tilecsc_agrees(gpu *g, const ht_matrix *a, int tile_rows) {
   ht_tilecsc *t, *interleaved;
-  ht_tilecsc_shape shape = {.rows = tile_rows, .most_rows = HT_TILECSC_INTERLEAVED_ROWS, .least_blocks = 2};
+  ht_tilecsc_shape shape = {.rows = tile_rows, .most_rows = HT_TILECSC_INTERLEAVED_ROWS, .least_blocks = 2, .device_blocks = 2, .column_sums = 1};
   assert_int_equal(ht_tilecsc_create(g->ctx, a, &shape, &t), HT_OK);
   shape.interleaved = 1;
   assert_int_equal(ht_tilecsc_create(g->ctx, a, &shape, &interleaved), HT_OK);

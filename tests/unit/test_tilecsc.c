@@ -116,7 +116,7 @@ static void check_update(ht_tilecsc *t, const ht_matrix *a) {
 
 /* The walk, for its numbers. */
 static walk check_matrix(ht_context *ctx, const ht_matrix *a, int rows) {
-  const ht_tilecsc_shape shape = {.rows = rows, .most_rows = 512, .least_blocks = 1, .interleaved = 1};
+  const ht_tilecsc_shape shape = {.rows = rows, .most_rows = 512, .device_blocks = 1, .interleaved = 1};
   ht_tilecsc *t;
   OK(ht_tilecsc_create(ctx, a, &shape, &t));
   walk w = {.v = &t->view, .dense = calloc((size_t)t->view.rows_per_block * COLUMNS, sizeof(double))};
@@ -166,7 +166,7 @@ static void few_meet(void **state) {
     double most, waves; /* of steps that are marked, and waves a read */
   } cases[] = {{"stencil2d size=100", 256, 0.01, 1.2},        {"stencil2d size=64 points=9", 512, 0.01, 1.2},
                {"stencil3d size=20 points=7", 512, 0.01, 1.2}, {"stencil3d size=32 points=27", 512, 0.01, 1.2},
-               {"wathen nx=30 ny=31", 128, 0.15, 1.5},         {"fem3d size=12", 256, 0.2, 1.7}};
+               {"wathen nx=30 ny=31", 128, 0.15, 1.5},         {"fem3d size=12", 256, 0.2, 1.8}};
   ht_context *ctx;
   (void)state;
   OK(ht_context_create(&ctx));
@@ -184,8 +184,42 @@ static void few_meet(void **state) {
   ht_context_destroy(ctx);
 }
 
+/* With column sums a product at 16 bits of the vector of ones is that of FP64, of any other close to it; and the error's bound holds. */
+static void column_sums_are_kept(void **state) {
+  enum { N = 300 };
+  ht_context *ctx;
+  ht_tilecsc *t;
+  double ones[N], low[N], whole[N];
+  uint8_t level[(N + COLUMNS - 1) / COLUMNS];
+  const ht_tilecsc_shape shape = {.most_rows = 512, .least_blocks = 1, .column_sums = 1};
+  const ht_backend *cpu;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  OK(ht_backend_find(ctx, "cpu", &cpu));
+  ht_matrix *a = pattern_matrix(ctx, PATTERN_BANDED, N, 7, 1);
+  OK(ht_tilecsc_create(ctx, a, &shape, &t));
+  memset(level, HT_LEVEL_16, sizeof level);
+  for (int i = 0; i < N; i++) ones[i] = 1;
+  for (int lack = 1; lack >= 0; lack--) {
+    double most = 0, size = 0;
+    if (!lack) t->view.lack_16 = NULL;
+    cpu->tilecsc_multiply(ctx, &t->view, level, ones, low);
+    cpu->tilecsc_multiply(ctx, &t->view, NULL, ones, whole);
+    for (int i = 0; i < N; i++) {
+      double sum = 0; /* of the row's magnitudes */
+      for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) sum += fabs(a->values[k]);
+      most = fmax(most, fabs(low[i] - whole[i]) / sum);
+      size = fmax(size, fabs(whole[i]));
+    }
+    assert_true(size > 0 && (lack ? most <= 0x1p-30 : most > 0x1p-14)); /* the number is a float beside errors of 2^-9 */
+  }
+  ht_tilecsc_destroy(t);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
 static void memory_may_end_anywhere(void **state) {
-  const ht_tilecsc_shape shape = {.rows = 32, .most_rows = 512, .least_blocks = 1, .interleaved = 1};
+  const ht_tilecsc_shape shape = {.rows = 32, .most_rows = 512, .device_blocks = 1, .interleaved = 1};
   failing_allocator memory;
   ht_context *ctx;
   ht_tilecsc *t;
@@ -210,7 +244,7 @@ static void memory_may_end_anywhere(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(patterns_are_held), cmocka_unit_test(few_meet),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(patterns_are_held), cmocka_unit_test(few_meet), cmocka_unit_test(column_sums_are_kept),
                                      cmocka_unit_test(memory_may_end_anywhere)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

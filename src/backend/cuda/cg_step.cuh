@@ -77,6 +77,19 @@ __device__ inline int decide(const ht_cuda_cg_scalars &c, double norm2, double l
 // s_i^2: exponents stay far from the ends of the range, as the store checks.
 __device__ inline double scale_squared(int16_t exponent) { return __hiloint2double((1023 + 2 * exponent) << 20, 0); }
 
+// What a kernel that was launched early must not read before: all that the kernel before it writes.
+__device__ inline void after_kernel_before() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+// The next kernel may begin, if it is launched early and there is room.
+__device__ inline void let_next_begin() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
 // Sums over the warp, all lanes get the result; a fixed order.
 __device__ inline double warp_sum(double v) {
   for (int width = 16; width > 0; width >>= 1) v += __shfl_xor_sync(~0u, v, width);

@@ -77,7 +77,10 @@ static CUresult make_ready(ht_cuda *cuda, ht_kernel kernel, unsigned shared_byte
 }
 
 static CUresult launch_ready(ht_cuda *cuda, ht_kernel kernel, ht_launch launch, void **args) {
-  CUlaunchAttribute attributes[1] = {{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1}};
+  const int early = launch.early && cuda->capability >= 90; /* older devices know of no such order */
+  CUlaunchAttribute cooperative = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1},
+                    overlapping = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                   .value.programmaticStreamSerializationAllowed = 1};
   CUlaunchConfig config = {.gridDimX = launch.grid,
                            .gridDimY = 1,
                            .gridDimZ = 1,
@@ -86,8 +89,8 @@ static CUresult launch_ready(ht_cuda *cuda, ht_kernel kernel, ht_launch launch, 
                            .blockDimZ = 1,
                            .sharedMemBytes = launch.shared_bytes,
                            .hStream = cuda->stream,
-                           .attrs = attributes,
-                           .numAttrs = launch.cooperative ? 1 : 0};
+                           .attrs = launch.cooperative ? &cooperative : &overlapping,
+                           .numAttrs = launch.cooperative || early};
   return cuda->driver->cuLaunchKernelEx(&config, cuda->function[kernel], args, NULL);
 }
 

@@ -202,6 +202,7 @@ template <bool FIRST> __device__ inline void step(const ht_cuda_tiles_facts &f, 
   __shared__ ht_cuda_cg_scalars c;
   __shared__ double shared[3][WARPS];
   cg::grid_group grid = cg::this_grid();
+  let_next_begin();
   if (v.scalars->event != CONTINUE) return;
   if (threadIdx.x == 0) c = *v.scalars;
   int lane = threadIdx.x & 31;

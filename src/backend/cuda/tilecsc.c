@@ -23,7 +23,9 @@ ht_status ht_cuda_tilecsc_launch(ht_cuda *cuda, const ht_tilecsc_view *a, const 
                          .value_f64 = a->value_f64,
                          .value_f32 = a->value_f32,
                          .value_bf16 = a->value_bf16};
-  return ht_cuda_launch(cuda, HT_KERNEL_tilecsc_multiply, ht_cuda_tilecsc_shape(cuda, a),
+  ht_launch launch = ht_cuda_tilecsc_shape(cuda, a);
+  launch.early = 1;
+  return ht_cuda_launch(cuda, HT_KERNEL_tilecsc_multiply, launch,
                         HT_ARGS(&tiles, &level, &scalars, &x, &y, &products));
 }
 

@@ -148,7 +148,7 @@ __device__ inline levels levels_of(const uint8_t *level, const ht_cuda_cg_scalar
 }
 
 __device__ inline ht_tile_head head_of(const ht_cuda_tiles &a, int t) {
-  uint4 v = __ldg((const uint4 *)a.head + t);
+  uint4 v = *((const uint4 *)a.head + t); // another kernel may have written it
   return {v.x, v.y, (int)v.z, (uint16_t)v.w, (uint16_t)(v.w >> 16)};
 }
 
@@ -209,14 +209,16 @@ __device__ inline void leave_product(double product, int warps, double *sums, do
 // scalars: of a solve, whose events end the work and whose levels hold; or NULL. products: x'y of each row block; or NULL.
 extern "C" __global__ void __launch_bounds__(256, 4)
     ht_tilecsc_multiply(const __grid_constant__ ht_cuda_tiles a, const uint8_t *level, const ht_cuda_cg_scalars *scalars,
-                        const double *__restrict__ x, double *__restrict__ y, double *products) {
+                        const double *x, double *y, double *products) {
   extern __shared__ double shared[]; // each warp's sums of rows_per_block rows, and then each warp's part of x
   // Shuffled, so that the compiler knows it to be the same in all lanes.
   int rows = a.rows_per_block, warps = blockDim.x / WARP, warp = __shfl_sync(ALL, threadIdx.x / WARP, 0);
   int end = (int)a.tile_row_start[blockIdx.x + 1], t = (int)a.tile_row_start[blockIdx.x] + warp;
+  double *sums = shared + warp * rows;
+  for (int i = threadIdx.x % WARP; i < rows; i += WARP) sums[i] = 0;
+  ht::after_kernel_before();
   if (scalars && scalars->event != ht::CONTINUE) return;
   levels asked = levels_of(level, scalars);
-  double *sums = shared + warp * rows;
   unsigned base = static_cast<unsigned>(__cvta_generic_to_shared(shared));
   own at = {base + warp * rows * 8, base + (warps * rows + warp * COLUMNS) * 8};
   asm volatile("mov.u32 %0, %0;" : "+r"(at.sum)); // kept
@@ -224,7 +226,6 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   ht_tile_head after = {};
   prepared next;
   if (t < end) after = head_of(a, t);
-  for (int i = threadIdx.x % WARP; i < rows; i += WARP) sums[i] = 0;
   if (t < end) next.prepare(a, asked, after, x);
   if (t + warps < end) after = head_of(a, t + warps);
   for (; t < end; t += warps) {
