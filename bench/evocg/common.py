@@ -177,6 +177,9 @@ def contestants(args, case, wanted):
                 if not path.exists(): constant_policy(own, path, 8 if label == "constant8" else None)
                 own = path
             out[label] = f"learned:{own}"
+        elif label == "settled":  # gpu_batch.sh
+            path = args.out / "settled" / f"{case['name']}.safetensors"
+            if path.exists(): out[label] = f"learned:{path}"
         else: out[label] = {"f64": "fixed:f64", "f32": "fixed:f32", "16": "fixed:bf16"}.get(label, label)
     return out
 

@@ -3,13 +3,15 @@
 """Secs. 3.2.3, 4.1 and 4.8: what training on one small matrix leads to, by the paper's hyperparameters and by others.
 
 usage: bench/evocg/training.py [--transfer mesh2e1] [--episodes 1000] [--threads 1] ...
-The paper does not say whether 1,024 transitions are iterations or tiles; both are tried. Solves at the end take the likeliest actions, without
+The paper does not say whether 1,024 transitions are iterations or tiles, whether a transition's loss is the mean over its tiles or the
+sum, and what C(a) is; each reading is tried. Solves at the end take the likeliest actions, without
 guard or replacement.
 """
 from common import *
 
 WAYS = {"paper, transitions are iterations": "--reward paper", "paper, transitions are tiles": None, "paper's reward, learning rate 1e-3, entropy 0.002": PAPER_TRAINING,
-        "progress, as deployed without replacement": "--reward progress --format tilecsc --rhs ones --replace no", "progress, as deployed behind the guard": "--reward progress"}
+        "progress, as deployed without replacement": "--reward progress --format tilecsc --rhs ones --replace no", "progress, as deployed behind the guard": "--reward progress",
+        "paper, loss summed over tiles": "--reward paper --loss sum", "paper, C(a) in bytes": "--reward paper --tile-cost 8", "paper, both": "--reward paper --loss sum --tile-cost 8"}
 
 
 def options(way, tiles):
