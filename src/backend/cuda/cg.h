@@ -29,6 +29,7 @@ typedef struct ht_cuda_cg_scalars {
   double level_groups[3];  /* groups read at each level since the run began, for the bytes; the paper's engine: bytes */
   double product_bytes[3]; /* the paper's engine: of a product with the blocks' levels as they are */
   int32_t recount;         /* these are to be counted anew: levels changed */
+  double watch, watched;   /* as in ht_cg_state */
 } ht_cuda_cg_scalars;
 
 typedef struct ht_cuda_cg_vectors {

@@ -22,8 +22,17 @@ __device__ inline step_lengths lengths_of(const double *sum) {
   return {alpha, predicted > 0 ? predicted * inverse : 0, predicted};
 }
 
+// Where nothing was read low since the residual was last watched, there is nothing to replace: the next fall counts from here.
+__device__ inline void watch(ht_cuda_cg_scalars &s) {
+  if (!(s.watch > 0) || s.lowest < LEVEL_64 || !(s.norm_r <= s.replace_below)) return;
+  double below = s.watch * s.norm_r;
+  s.watched = s.norm_r;
+  s.replace_below = below > s.goal ? below : -1;
+}
+
 // Whether an iteration without fault is one that the host asked to stop at.
-__device__ inline int event_of_limits(const ht_cuda_cg_scalars &s) {
+__device__ inline int event_of_limits(ht_cuda_cg_scalars &s) {
+  watch(s);
   if (s.iteration >= s.iteration_end) return LIMIT;
   if (s.norm_r <= s.replace_below) return DROPPED;
   if (s.norm_r > s.grow_above) return GREW;

@@ -326,6 +326,8 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
                                     .decide_rule = s->decide_rule,
                                     .decide_every = s->decide_every,
                                     .floor = s->floor,
+                                    .watch = s->watch,
+                                    .watched = s->watched,
                                     .lowest = HT_LEVEL_64,
                                     .recount = 1,
                                     .theta = s->theta,
@@ -448,6 +450,7 @@ static ht_status fetch(ht_engine *e, ht_cg_state *s, int64_t first) {
   s->alpha = told->alpha;
   s->beta = told->beta;
   s->lowest = told->lowest;
+  s->watched = told->watched;
   HT_TRY(e->ctx, fetch_records(e, s, first));
   s->fresh = 0;
   if (s->decide_rule != HT_DECIDE_HOST && s->block_level)

@@ -111,7 +111,7 @@ __device__ inline void turn(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vecto
   if (looking) look(f, v, c, block, p);
 }
 
-__device__ inline int event_of(const ht_cuda_cg_scalars &s) {
+__device__ inline int event_of(ht_cuda_cg_scalars &s) {
   if (!isfinite(s.norm_r) || !isfinite(s.rz) || !isfinite(s.beta)) return NONFINITE;
   if (s.norm_r <= s.goal) return REACHED;
   return event_of_limits(s);

@@ -10,26 +10,21 @@ namespace {
 constexpr int COLUMNS = 64, WARP = 32, HALVES = COLUMNS / WARP;
 constexpr unsigned ALL = ~0u, ROW = HT_TILECSC_INTERLEAVED_ROWS - 1, MEETS = HT_TILECSC_MEETS, MEETS_PAIR = MEETS | MEETS << 16;
 
-constexpr int FIRST = 2; // steps of a tile that are asked for one tile ahead
-
 struct Bf16 {
-  static constexpr int RING = 4; // steps that are on their way
+  static constexpr int RING = 4; // pairs of a lane that are on their way
   using Pair = uint32_t;
-  static __device__ Pair of(uint4 v) { return v.x; }
   static __device__ double2 widen(Pair v) { return {__uint_as_float(v << 16), __uint_as_float(v & 0xffff0000u)}; }
 };
 
 struct Fp32 {
   static constexpr int RING = 4;
   using Pair = float2;
-  static __device__ Pair of(uint4 v) { return {__uint_as_float(v.x), __uint_as_float(v.y)}; }
   static __device__ double2 widen(Pair v) { return {v.x, v.y}; }
 };
 
 struct Fp64 {
-  static constexpr int RING = 2;
+  static constexpr int RING = 3;
   using Pair = double2;
-  static __device__ Pair of(uint4 v) { return {__hiloint2double((int)v.y, (int)v.x), __hiloint2double((int)v.w, (int)v.z)}; }
   static __device__ double2 widen(Pair v) { return v; }
 };
 
@@ -84,32 +79,8 @@ template <class Format> __device__ inline void add_step(own at, const step<Forma
   }
 }
 
-// The first steps of a tile, whatever it is read at: zeros are zeros in every format.
-struct first_steps {
-  unsigned index[FIRST];
-  uint4 value[FIRST];
-  __device__ void take(const ht_cuda_tiles &a, const ht_tile_head &tile, int level) {
-#pragma unroll
-    for (int j = 0; j < FIRST; j++) {
-      unsigned pair = threadIdx.x % WARP + j * WARP;
-      uint64_t at = (uint64_t)tile.pair + pair;
-      index[j] = 0, value[j] = {};
-      if (pair >= tile.pairs) continue;
-      index[j] = __ldg((const unsigned *)a.index + at);
-      if (level == ht::LEVEL_16) {
-        value[j].x = __ldg((const unsigned *)a.value_bf16 + at);
-      } else if (level == ht::LEVEL_32) {
-        uint2 v = __ldg((const uint2 *)a.value_f32 + at);
-        value[j].x = v.x, value[j].y = v.y;
-      } else {
-        value[j] = __ldg((const uint4 *)a.value_f64 + at);
-      }
-    }
-  }
-};
-
 template <class Format>
-__device__ inline void add_tile(const void *values, const uint16_t *indices, const ht_tile_head &tile, const first_steps &first, own at) {
+__device__ inline void add_tile(const void *values, const uint16_t *indices, const ht_tile_head &tile, own at) {
   constexpr int RING = Format::RING;
   using Pair = typename Format::Pair;
   int lane = threadIdx.x % WARP, left = (int)tile.pairs - lane; // > 0: this lane has a pair
@@ -117,12 +88,7 @@ __device__ inline void add_tile(const void *values, const uint16_t *indices, con
   const unsigned *index = (const unsigned *)indices + tile.pair + lane;
   step<Format> ring[RING];
 #pragma unroll
-  for (int j = 0; j < RING; j++) {
-    if (j < FIRST)
-      ring[j].index = first.index[j], ring[j].value = Format::of(first.value[j]);
-    else
-      ring[j].take(value + j * WARP, index + j * WARP, left > j * WARP);
-  }
+  for (int j = 0; j < RING; j++) ring[j].take(value + j * WARP, index + j * WARP, left > j * WARP);
 #pragma unroll 1
   for (int pairs = (int)tile.pairs; pairs > 0; pairs -= RING * WARP, left -= RING * WARP) {
     value += RING * WARP, index += RING * WARP;
@@ -152,11 +118,10 @@ __device__ inline ht_tile_head head_of(const ht_cuda_tiles &a, int t) {
   return {v.x, v.y, (int)v.z, (uint16_t)v.w, (uint16_t)(v.w >> 16)};
 }
 
-// What a warp needs of a tile before it can add, asked for one tile ahead, and its head two ahead: the rest hangs on it.
+// What a warp needs of a tile before its entries, asked for one tile ahead, and its head two ahead: the rest hangs on it.
 struct prepared {
   ht_tile_head tile;
   int level;
-  first_steps first;
   double x[HALVES];
   int exponent[HALVES];
   __device__ void prepare(const ht_cuda_tiles &a, const levels &asked, const ht_tile_head &head, const double *vector) {
@@ -167,7 +132,6 @@ struct prepared {
       x[k] = j < a.n ? vector[j] : 0;
       exponent[k] = level < ht::LEVEL_64 ? a.exponent[j] : 0;
     }
-    first.take(a, tile, level);
   }
   __device__ void keep_x(own at) const {
 #pragma unroll
@@ -179,11 +143,11 @@ struct prepared {
   }
 };
 
-__device__ inline void add_prepared(const ht_cuda_tiles &a, const ht_tile_head &tile, int level, const first_steps &first, own at) {
+__device__ inline void add_prepared(const ht_cuda_tiles &a, const ht_tile_head &tile, int level, own at) {
   switch (level) {
-  case ht::LEVEL_16: add_tile<Bf16>(a.value_bf16, a.index, tile, first, at); break;
-  case ht::LEVEL_32: add_tile<Fp32>(a.value_f32, a.index, tile, first, at); break;
-  default: add_tile<Fp64>(a.value_f64, a.index, tile, first, at); break;
+  case ht::LEVEL_16: add_tile<Bf16>(a.value_bf16, a.index, tile, at); break;
+  case ht::LEVEL_32: add_tile<Fp32>(a.value_f32, a.index, tile, at); break;
+  default: add_tile<Fp64>(a.value_f64, a.index, tile, at); break;
   }
 }
 
@@ -219,8 +183,8 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   ht::after_kernel_before();
   if (scalars && scalars->event != ht::CONTINUE) return;
   levels asked = levels_of(level, scalars);
-  unsigned base = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  own at = {base + warp * rows * 8, base + (warps * rows + warp * COLUMNS) * 8};
+  unsigned first = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  own at = {first + warp * rows * 8, first + (warps * rows + warp * COLUMNS) * 8};
   asm volatile("mov.u32 %0, %0;" : "+r"(at.sum)); // kept
   asm volatile("mov.u32 %0, %0;" : "+r"(at.x));
   ht_tile_head after = {};
@@ -230,12 +194,11 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   if (t + warps < end) after = head_of(a, t + warps);
   for (; t < end; t += warps) {
     ht_tile_head tile = next.tile;
-    first_steps first = next.first;
     int now = next.level;
     next.keep_x(at);
     if (t + warps < end) next.prepare(a, asked, after, x);
     if (t + 2 * warps < end) after = head_of(a, t + 2 * warps);
-    add_prepared(a, tile, now, first, at);
+    add_prepared(a, tile, now, at);
   }
   __syncthreads();
   int64_t row = blockIdx.x * int64_t{rows};
