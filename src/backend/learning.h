@@ -11,6 +11,7 @@ enum { HT_LEARNING_RISES = 7 }; /* the longest interval between two decisions is
 typedef struct ht_ppo_settings {
   double clip, value_weight, entropy_weight, learning_rate, gradient_clip;
   int64_t epochs, minibatch; /* transitions */
+  double own_cost;           /* of a tile at FP64, where each tile's advantage has its own cost instead of the mean; 0: the mean */
   int32_t summed;            /* a transition's policy loss is the sum over its tiles, not the mean; its entropy is the mean either way */
 } ht_ppo_settings;
 
@@ -62,11 +63,15 @@ static HT_KERNELS_TOO inline double ht_learning_right_side(uint64_t seed, int64_
 
 static HT_KERNELS_TOO inline double ht_learning_clamp(double v, double low, double high) { return v < low ? low : v > high ? high : v; }
 
+/* The weight of C(a), and what an action costs by FP64. */
+#define HT_LEARNING_COST 0.2
+static HT_KERNELS_TOO inline double ht_learning_action_cost(int action) { return action == 0 ? 1 : action == 1 ? 0.5 : 0.25; }
+
 /* Equation 11 of the EvoCG paper. count: tiles at each level; tile_cost: C(a) of one at FP64, which the paper does not tell. A breakdown costs what reaching the end would have brought; a residual that
  * jumps is bounded, so that no episode is worth more than the others together. */
 static HT_KERNELS_TOO inline double ht_learning_reward(double before, double after, const int32_t count[3], int64_t tiles, int broken,
                                                        int reached, double tile_cost) {
-  const double progress = 10, cost = 0.2 * tile_cost, reward_reached = 30, most_decay = 10;
+  const double progress = 10, cost = HT_LEARNING_COST * tile_cost, reward_reached = 30, most_decay = 10;
   double sum = 0.25 * count[0] + 0.5 * count[1] + count[2];
   if (broken) return -reward_reached;
   double decay = after > 0 ? log(before / after) : most_decay;
@@ -78,6 +83,16 @@ static HT_KERNELS_TOO inline double ht_learning_reward(double before, double aft
 static HT_KERNELS_TOO inline double ht_learning_advantage(double reward, double value, double next_value, double next_advantage,
                                                           double goes_on, double lambda) {
   return reward + goes_on * next_value - value + goes_on * lambda * next_advantage;
+}
+
+/* A tile's advantage: the transition's, with its own cost in the place of the mean of those that are learned from. deviation: of the
+ * advantages before they were standardised. */
+static HT_KERNELS_TOO inline float ht_learning_tile_advantage(const ht_ppo_settings *settings, float advantage, const uint8_t *actions,
+                                                              int64_t tiles, int64_t tile, double deviation) {
+  double mean = 0;
+  if (!(settings->own_cost > 0)) return advantage;
+  for (int64_t k = 0; k < tiles; k++) mean += ht_learning_action_cost(actions[k]) / (double)tiles;
+  return advantage + (float)(settings->own_cost * (mean - ht_learning_action_cost(actions[tile])) / deviation);
 }
 
 /* ---- loss ---- */

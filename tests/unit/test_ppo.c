@@ -27,7 +27,7 @@ typedef struct fixture {
   uint32_t order[TRANSITIONS];
 } fixture;
 
-static const ht_ppo_settings SETTINGS = {0.2, 0.25, 0.02, 1e-2, 0.5, 3, TRANSITIONS, 0};
+static const ht_ppo_settings SETTINGS = {0.2, 0.25, 0.02, 1e-2, 0.5, 3, TRANSITIONS, 0, 0};
 
 static void fill_batch(fixture *f) {
   static int32_t rows[TRANSITIONS];
