@@ -10,7 +10,7 @@ enum { HT_REPLACE_AUTO, HT_REPLACE_YES, HT_REPLACE_NO };
 enum { HT_TRAIN_PRECOND_NONE, HT_TRAIN_PRECOND_JACOBI, HT_TRAIN_PRECOND_BOTH };
 enum { HT_TRAIN_AUTO, HT_TRAIN_SPLIT, HT_TRAIN_TILECSC };
 enum { HT_LOSS_MEAN, HT_LOSS_SUM };
-enum { HT_CREDIT_SHARED, HT_CREDIT_OWN };
+enum { HT_CREDIT_OWN, HT_CREDIT_SHARED };
 
 #define HT_TRAIN_OPTIONS(X)                                                                                                                \
   X(INTEGER, episodes, 1000, 1, 1e9, AT_SOLVE, NULL, "solves to learn from")                                                               \
@@ -48,8 +48,8 @@ enum { HT_CREDIT_SHARED, HT_CREDIT_OWN };
   X(INTEGER, tiles, 32, 1, 1024, AT_SOLVE, NULL, "most tiles of an iteration that are learned from")                                       \
   X(CHOICE, loss, 0, 0, 1, AT_SOLVE, "mean|sum",                                                                                            \
     "of an iteration's policy: the mean over its tiles, or the sum, as where its actions are one; the entropy is the mean either way")     \
-  X(CHOICE, credit, 0, 0, 1, AT_SOLVE, "shared|own",                                                                                       \
-    "whose cost a tile's advantage has (reward paper): the mean over the iteration's tiles, or its own")                                   \
+  X(CHOICE, credit, 0, 0, 1, AT_SOLVE, "own|shared",                                                                                       \
+    "whose cost a tile's advantage has (reward paper): its own, or the mean over the iteration's tiles")                                   \
   X(REAL, tile_cost, 1, 1e-6, 1e6, AT_SOLVE, NULL,                                                                                         \
     "C(a) of equation 11 for a tile at FP64, half and a quarter of it below (reward paper): 1 by share, 8 by bytes of a value")            \
   X(REAL, clip, 0.2, 1e-6, 10, AT_SOLVE, NULL, "of the ratio of probabilities")                                                            \
