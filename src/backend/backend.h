@@ -189,10 +189,10 @@ typedef struct ht_cg_state {
   double theta, eta, target; /* of the budget: see policy/policy.c */
   int floor;                 /* lowest ht_level that such a policy may choose */
   int lowest;                /* HT_DECIDE_LEARNED: lowest ht_level that was chosen in a run, HT_LEVEL_64 where nothing was */
-  /* HT_DECIDE_LEARNED, watch > 0: a residual at replace_below is no event while nothing but FP64 was chosen in the run; it becomes `watched`,
-   * and replace_below `watch` times it, or -1 where that is below the goal */
+  /* HT_DECIDE_LEARNED, watch > 0: a residual at replace_below is no event while nothing but FP64 was chosen in the run; it becomes
+   * `watched`, and replace_below `watch` times it, or -1 where that is below the goal */
   double watch, watched;
-  uint8_t *block_level;      /* host memory, one ht_level a block: a run with such a policy leaves its last levels here */
+  uint8_t *block_level; /* host memory, one ht_level a block: a run with such a policy leaves its last levels here */
   /* records, one entry an iteration, index = iteration; capacity entries */
   int64_t capacity;
   double *history, *alphas, *betas;

@@ -67,8 +67,9 @@ static HT_KERNELS_TOO inline double ht_learning_clamp(double v, double low, doub
 #define HT_LEARNING_COST 0.2
 static HT_KERNELS_TOO inline double ht_learning_action_cost(int action) { return action == 0 ? 1 : action == 1 ? 0.5 : 0.25; }
 
-/* Equation 11 of the EvoCG paper. count: tiles at each level; tile_cost: C(a) of one at FP64, which the paper does not tell. A breakdown costs what reaching the end would have brought; a residual that
- * jumps is bounded, so that no episode is worth more than the others together. */
+/* Equation 11 of the EvoCG paper. count: tiles at each level; tile_cost: C(a) of one at FP64, which the paper does not tell. A breakdown
+ * costs what reaching the end would have brought; a residual that jumps is bounded, so that no episode is worth more than the others
+ * together. */
 static HT_KERNELS_TOO inline double ht_learning_reward(double before, double after, const int32_t count[3], int64_t tiles, int broken,
                                                        int reached, double tile_cost) {
   const double progress = 10, cost = HT_LEARNING_COST * tile_cost, reward_reached = 30, most_decay = 10;

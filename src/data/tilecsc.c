@@ -188,8 +188,8 @@ fail:
 
 void ht_tilecsc_destroy(ht_tilecsc *t) {
   if (!t) return;
-  void *owned[] = {t->tile_row_start, t->tile_entry, t->tile_column,     t->column_start,   t->head,
-                   t->place,          t->row_index,  t->scale,           t->exponent,       t->value_f64,
+  void *owned[] = {t->tile_row_start, t->tile_entry, t->tile_column,     t->column_start,    t->head,
+                   t->place,          t->row_index,  t->scale,           t->exponent,        t->value_f64,
                    t->value_f32,      t->value_bf16, t->column_error[0], t->column_error[1], t->lack_16};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) ht_release(t->ctx, owned[i]);
   ht_release(t->ctx, t);

@@ -13,7 +13,7 @@ typedef struct ht_tilecsc {
   int64_t *tile_row_start, *tile_entry;
   int32_t *tile_column;
   uint32_t *column_start;
-  uint32_t *place; /* interleaved: of each entry in CSC order, inside the tile; else NULL */
+  uint32_t *place;    /* interleaved: of each entry in CSC order, inside the tile; else NULL */
   ht_tile_head *head; /* interleaved; else NULL */
   uint16_t *row_index;
   int16_t *exponent;
@@ -22,8 +22,8 @@ typedef struct ht_tilecsc {
   uint16_t *value_bf16;
 } ht_tilecsc;
 
-/* R: as asked for, or 0 to choose it: among 32, 64, ... up to most_rows with at least least_blocks row blocks, the one whose row blocks have
- * the most even numbers of tiles; where entries are interleaved, the least that needs no more than device_blocks row blocks, up to
+/* R: as asked for, or 0 to choose it: among 32, 64, ... up to most_rows with at least least_blocks row blocks, the one whose row blocks
+ * have the most even numbers of tiles; where entries are interleaved, the least that needs no more than device_blocks row blocks, up to
  * most_rows. */
 typedef struct ht_tilecsc_shape {
   int rows, most_rows;

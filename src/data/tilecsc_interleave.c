@@ -129,7 +129,8 @@ static void sort(filling *f, const uint32_t *start, int rows) {
   for (uint32_t e = 0; e < start[COLUMNS]; e++) w->entry[w->diagonal[w->column[e] - f->row[e] + rows]++] = e;
 }
 
-int ht_tilecsc_interleave(const uint32_t *start, const uint16_t *row, int rows, ht_interleave_work *work, uint32_t *place, uint16_t *index) {
+int ht_tilecsc_interleave(const uint32_t *start, const uint16_t *row, int rows, ht_interleave_work *work, uint32_t *place,
+                          uint16_t *index) {
   uint32_t count = start[COLUMNS], at = 0;
   filling f = {.work = work, .row = row, .end = count, .rows = (uint32_t)rows};
   int32_t groups = (int32_t)((count + 2 * LANES - 1) / (2 * LANES)) * 2;

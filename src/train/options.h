@@ -46,7 +46,7 @@ enum { HT_CREDIT_OWN, HT_CREDIT_SHARED };
   X(INTEGER, epochs, 10, 1, 1000, AT_SOLVE, NULL, "passes over them")                                                                      \
   X(INTEGER, minibatch, 128, 1, 1e6, AT_SOLVE, NULL, "transitions a step of Adam")                                                         \
   X(INTEGER, tiles, 32, 1, 1024, AT_SOLVE, NULL, "most tiles of an iteration that are learned from")                                       \
-  X(CHOICE, loss, 0, 0, 1, AT_SOLVE, "mean|sum",                                                                                            \
+  X(CHOICE, loss, 0, 0, 1, AT_SOLVE, "mean|sum",                                                                                           \
     "of an iteration's policy: the mean over its tiles, or the sum, as where its actions are one; the entropy is the mean either way")     \
   X(CHOICE, credit, 0, 0, 1, AT_SOLVE, "own|shared",                                                                                       \
     "whose cost a tile's advantage has (reward paper): its own, or the mean over the iteration's tiles")                                   \

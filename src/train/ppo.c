@@ -71,8 +71,8 @@ static void transition_loss(const ht_ppo *p, const ht_ppo_batch *batch, int64_t 
   for (int64_t r = 0; r < rows; r++) {
     float *g = gradient + r * width;
     float advantage = ht_learning_tile_advantage(&p->settings, batch->advantage[t], batch->action + first, rows, r, p->deviation);
-    ht_learning_tile_loss(&p->settings, actions, advantage, batch->action[first + r], batch->log_probability[first + r], share,
-                          rows, y + r * width, g, loss);
+    ht_learning_tile_loss(&p->settings, actions, advantage, batch->action[first + r], batch->log_probability[first + r], share, rows,
+                          y + r * width, g, loss);
     g[actions] = (float)p->settings.value_weight * 2 * miss * share;
   }
   loss->value += (double)(miss * miss / (float)count);

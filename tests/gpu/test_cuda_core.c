@@ -261,7 +261,8 @@ static void fill_levels(int choice, int64_t blocks, uint8_t *level) {
 /* Stored values are the same on both sides, so that only the order of the sums differs. */
 static void tilecsc_agrees(gpu *g, const ht_matrix *a, int tile_rows) {
   ht_tilecsc *t, *interleaved;
-  ht_tilecsc_shape shape = {.rows = tile_rows, .most_rows = HT_TILECSC_INTERLEAVED_ROWS, .least_blocks = 2, .device_blocks = 2, .column_sums = 1};
+  ht_tilecsc_shape shape = {
+      .rows = tile_rows, .most_rows = HT_TILECSC_INTERLEAVED_ROWS, .least_blocks = 2, .device_blocks = 2, .column_sums = 1};
   assert_int_equal(ht_tilecsc_create(g->ctx, a, &shape, &t), HT_OK);
   shape.interleaved = 1;
   assert_int_equal(ht_tilecsc_create(g->ctx, a, &shape, &interleaved), HT_OK);

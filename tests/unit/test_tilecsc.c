@@ -164,7 +164,7 @@ static void few_meet(void **state) {
     const char *line;
     int rows;
     double most, waves; /* of steps that are marked, and waves a read */
-  } cases[] = {{"stencil2d size=100", 256, 0.01, 1.2},        {"stencil2d size=64 points=9", 512, 0.01, 1.2},
+  } cases[] = {{"stencil2d size=100", 256, 0.01, 1.2},         {"stencil2d size=64 points=9", 512, 0.01, 1.2},
                {"stencil3d size=20 points=7", 512, 0.01, 1.2}, {"stencil3d size=32 points=27", 512, 0.01, 1.2},
                {"wathen nx=30 ny=31", 128, 0.15, 1.5},         {"fem3d size=12", 256, 0.2, 1.8}};
   ht_context *ctx;
@@ -244,7 +244,7 @@ static void memory_may_end_anywhere(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(patterns_are_held), cmocka_unit_test(few_meet), cmocka_unit_test(column_sums_are_kept),
-                                     cmocka_unit_test(memory_may_end_anywhere)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(patterns_are_held), cmocka_unit_test(few_meet),
+                                     cmocka_unit_test(column_sums_are_kept), cmocka_unit_test(memory_may_end_anywhere)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,8 +134,8 @@ __device__ inline void tile_loss(const ht_learner_batch &b, const ht_learner_wei
     for (int a = 0; a < ACTIONS; a++) logits[a] = y[a * ROWS + row];
     float advantage = ht_learning_tile_advantage(&w.settings, b.advantage[my.transition], b.action + my.transition * b.most_rows, my.rows,
                                                  row - my.first, w.scalars->deviation);
-    ht_learning_tile_loss(&w.settings, ACTIONS, advantage, b.action[my.at], b.log_probability[my.at], share, my.rows,
-                          logits, gradient, &loss);
+    ht_learning_tile_loss(&w.settings, ACTIONS, advantage, b.action[my.at], b.log_probability[my.at], share, my.rows, logits, gradient,
+                          &loss);
     gradient[ACTIONS] = (float)w.settings.value_weight * 2 * miss * share;
     if (row == my.first) loss.value = (double)(miss * miss / (float)p.count);
   }

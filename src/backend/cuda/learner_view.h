@@ -84,7 +84,7 @@ typedef struct ht_learner_batch {
 typedef struct ht_learner_scalars {
   uint64_t seed; /* of the order */
   int64_t part, parts;
-  int64_t steps; /* of Adam */
+  int64_t steps;    /* of Adam */
   double deviation; /* of the advantages, before they were standardised */
   ht_ppo_loss loss;
   ht_adam adam;

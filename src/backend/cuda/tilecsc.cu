@@ -1,8 +1,8 @@
 // Product with the Tile-CSC storage, as the EvoCG paper does it (section 3.3): a block takes a row block; its warps take the row block's
 // tiles in turn, one warp a tile. Each warp adds to sums of its own in shared memory, where it keeps the tile's part of x, too. The storage
-// is in the order in which the lanes read it (backend/tiles.h): loads are coalesced and lanes that read together meet in different rows, but
-// where a mark says otherwise: those add one after the other. The warps' sums are added in the order of the warps. All orders are fixed, so
-// that the bits are always the same. SPDX-License-Identifier: BSD-3-Clause
+// is in the order in which the lanes read it (backend/tiles.h): loads are coalesced and lanes that read together meet in different rows,
+// but where a mark says otherwise: those add one after the other. The warps' sums are added in the order of the warps. All orders are
+// fixed, so that the bits are always the same. SPDX-License-Identifier: BSD-3-Clause
 #include "backend/cuda/cg_step.cuh"
 
 namespace {
@@ -79,8 +79,7 @@ template <class Format> __device__ inline void add_step(own at, const step<Forma
   }
 }
 
-template <class Format>
-__device__ inline void add_tile(const void *values, const uint16_t *indices, const ht_tile_head &tile, own at) {
+template <class Format> __device__ inline void add_tile(const void *values, const uint16_t *indices, const ht_tile_head &tile, own at) {
   constexpr int RING = Format::RING;
   using Pair = typename Format::Pair;
   int lane = threadIdx.x % WARP, left = (int)tile.pairs - lane; // > 0: this lane has a pair
@@ -172,8 +171,8 @@ __device__ inline void leave_product(double product, int warps, double *sums, do
 
 // scalars: of a solve, whose events end the work and whose levels hold; or NULL. products: x'y of each row block; or NULL.
 extern "C" __global__ void __launch_bounds__(256, 4)
-    ht_tilecsc_multiply(const __grid_constant__ ht_cuda_tiles a, const uint8_t *level, const ht_cuda_cg_scalars *scalars,
-                        const double *x, double *y, double *products) {
+    ht_tilecsc_multiply(const __grid_constant__ ht_cuda_tiles a, const uint8_t *level, const ht_cuda_cg_scalars *scalars, const double *x,
+                        double *y, double *products) {
   extern __shared__ double shared[]; // each warp's sums of rows_per_block rows, and then each warp's part of x
   // Shuffled, so that the compiler knows it to be the same in all lanes.
   int rows = a.rows_per_block, warps = blockDim.x / WARP, warp = __shfl_sync(ALL, threadIdx.x / WARP, 0);
