@@ -85,23 +85,40 @@ static void fill_group(filling *f, int size, int32_t groups) {
   fill(f, ANY, 1, INT32_MAX);
 }
 
-/* Entries at places at, at + 2, ...; whether some meet. */
-static int place_group(filling *f, uint32_t at, uint32_t *place, uint16_t *index) {
+/* The group's entries into `list`, those of a row side by side. Returns the most of a row. */
+static int list_group(filling *f, uint32_t *list) {
   int64_t seen = ++f->work->group;
-  int meet = 0, count = 0;
+  int meet = 0, count = 0, most = 1, run = 1;
   for (int half = 0; half < 2; half++)
     for (int k = 0; k < f->count[half]; k++) {
-      uint16_t row = f->row[f->chosen[half][k]];
-      meet |= f->work->held[row] == seen;
-      f->work->held[row] = seen;
-    }
-  for (int half = 0; half < 2; half++)
-    for (int k = 0; k < f->count[half]; k++, count++) {
       uint32_t entry = f->chosen[half][k];
-      place[entry] = at + 2 * (uint32_t)count;
-      index[place[entry]] = ht_tilecsc_index(f->row[entry], f->work->column[entry], meet);
+      meet |= f->work->held[f->row[entry]] == seen;
+      f->work->held[f->row[entry]] = seen;
+      list[count++] = entry;
     }
-  return meet;
+  for (int i = 1; i < count && meet; i++) /* by rows; equal ones keep their order */
+    for (int j = i; j > 0 && f->row[list[j - 1]] > f->row[list[j]]; j--) {
+      uint32_t moved = list[j];
+      list[j] = list[j - 1];
+      list[j - 1] = moved;
+    }
+  for (int i = 1; i < count && meet; i++) {
+    run = f->row[list[i]] == f->row[list[i - 1]] ? run + 1 : 1;
+    if (run > most) most = run;
+  }
+  return most;
+}
+
+/* Entries at places at, at + 2, ... Returns how often the most that meet must be halved to leave one. */
+static int place_group(filling *f, uint32_t at, uint32_t *place, uint16_t *index) {
+  uint32_t list[LANES];
+  int most = list_group(f, list), halvings = 0;
+  while (1 << halvings < most) halvings++;
+  for (int k = 0; k < f->count[0] + f->count[1]; k++) {
+    place[list[k]] = at + 2 * (uint32_t)k;
+    index[place[list[k]]] = ht_tilecsc_index(f->row[list[k]], f->work->column[list[k]], most > 1);
+  }
+  return halvings;
 }
 
 /* Of a group that lacks its last entry: value 0 in a row that no other lane has. */
@@ -134,14 +151,14 @@ int ht_tilecsc_interleave(const uint32_t *start, const uint16_t *row, int rows, 
   uint32_t count = start[COLUMNS], at = 0;
   filling f = {.work = work, .row = row, .end = count, .rows = (uint32_t)rows};
   int32_t groups = (int32_t)((count + 2 * LANES - 1) / (2 * LANES)) * 2;
-  int some = 0;
+  int most = 0;
   sort(&f, start, rows);
   for (; at < count; at += 2 * LANES) {
     uint32_t left = count - at < 2 * LANES ? count - at : 2 * LANES;
     for (uint32_t k = 0; k < 2 && left > k; k++, groups--) {
       fill_group(&f, (int)((left + 1 - k) / 2), groups);
       int meet = place_group(&f, at + k, place, index);
-      some |= meet;
+      if (meet > most) most = meet;
       if (k && left % 2) index[at + left] = padding_index(&f, meet);
     }
     if (left == 1) {
@@ -149,7 +166,7 @@ int ht_tilecsc_interleave(const uint32_t *start, const uint16_t *row, int rows, 
       index[at + 1] = padding_index(&f, 0);
     }
   }
-  return some;
+  return most;
 }
 
 /* ---- all tiles ---- */

@@ -14,7 +14,7 @@ typedef struct ht_interleave_work {
 } ht_interleave_work;
 
 /* start: of the 65 columns' entries in CSC, in which row[e] is the row of entry e, of `rows` rows. Entry e goes to place[e], and index has
- * the tile's indices in the order of the places. Returns whether some entries meet. */
+ * the tile's indices in the order of the places. Returns `meets` of its head. */
 int ht_tilecsc_interleave(const uint32_t *start, const uint16_t *row, int rows, ht_interleave_work *work, uint32_t *place, uint16_t *index);
 
 #endif

@@ -71,12 +71,18 @@ static void count_waves(walk *w, int64_t first, int count) {
   w->waves += 2 * waves_of(row, count) + waves_of(column, count);
 }
 
-/* Entries at first, first + 2, ...: all are marked, or they are in different rows. */
+/* Entries at first, first + 2, ...: they are in different rows, or all are marked and those of a row are neighbours. */
 static void check_together(walk *w, int64_t first, int count) {
-  int marks = 0, twice = 0;
+  int marks = 0, twice = 0, run = 1;
   for (int i = 0; i < count; i++) {
     marks += is_marked(w, first + 2 * i);
-    for (int j = 0; j < i; j++) twice |= row_of(w, first + 2 * i) == row_of(w, first + 2 * j);
+    run = i > 0 && row_of(w, first + 2 * i) == row_of(w, first + 2 * i - 2) ? run + 1 : 1;
+    assert_true(run <= 1 << w->v->head[w->tile].meets);
+    for (int j = 0; j < i; j++) {
+      int same = row_of(w, first + 2 * i) == row_of(w, first + 2 * j);
+      assert_true(!same || j > i - run);
+      twice |= same;
+    }
   }
   assert_true(marks == 0 || marks == count);
   assert_int_equal(marks > 0, twice);

@@ -43,12 +43,26 @@ __device__ inline void add(own at, unsigned index, double value, bool there) {
   __syncwarp();
 }
 
-// The same where lanes meet in a row: one after the other.
-__device__ inline void add_in_turn(own at, unsigned index, double value, bool there) {
-  unsigned lane = threadIdx.x % WARP, same = __match_any_sync(ALL, there ? index & ROW : MEETS | lane);
-  int turn = there ? __popc(same & ((1u << lane) - 1)) : -1, last = __reduce_max_sync(ALL, turn);
+// The same where lanes meet in a row, which are neighbours then: their products are added up first, in `doublings` rounds. The first of
+// them adds the sum.
+__device__ inline void add_runs(own at, unsigned index, double value, bool there, int doublings) {
+  unsigned lane = threadIdx.x % WARP, row = there ? index & ROW : MEETS | lane; // a lane without an entry meets no other
+  double x;
+  asm volatile("ld.shared.f64 %0, [%1];" : "=d"(x) : "r"(at.x + (index >> HT_TILECSC_COLUMN_SHIFT) * 8) : "memory");
+  double sum = value * x;
+  bool first = __shfl_up_sync(ALL, row, 1) != row || lane == 0;
 #pragma unroll 1
-  for (int now = 0; now <= last; now++) add(at, index, value, turn == now);
+  for (unsigned width = 1; width < 1u << doublings; width *= 2) {
+    unsigned other = __shfl_down_sync(ALL, row, width);
+    double more = __shfl_down_sync(ALL, sum, width);
+    if (other == row && lane + width < WARP) sum += more;
+  }
+  double old = 0;
+  if (there && first) {
+    asm volatile("ld.shared.f64 %0, [%1];" : "=d"(old) : "r"(at.sum + row * 8) : "memory");
+    asm volatile("st.shared.f64 [%0], %1;" : : "r"(at.sum + row * 8), "d"(old + sum) : "memory");
+  }
+  __syncwarp();
 }
 
 // Two entries of a lane.
@@ -61,9 +75,9 @@ template <class Format> struct step {
   }
 };
 
-template <class Format> __device__ inline void add_step(own at, const step<Format> &s, bool there, bool meets) {
+template <class Format> __device__ inline void add_step(own at, const step<Format> &s, bool there, int doublings) {
   double2 v = Format::widen(s.value);
-  if (!meets || !__any_sync(ALL, s.index & MEETS_PAIR)) {
+  if (!doublings || !__any_sync(ALL, s.index & MEETS_PAIR)) {
     add(at, s.index & 0xffff, v.x, there);
     add(at, s.index >> 16, v.y, there);
     return;
@@ -73,7 +87,7 @@ template <class Format> __device__ inline void add_step(own at, const step<Forma
     unsigned index = k ? s.index >> 16 : s.index & 0xffff;
     double value = k ? v.y : v.x;
     if (__any_sync(ALL, index & MEETS))
-      add_in_turn(at, index, value, there);
+      add_runs(at, index, value, there, doublings);
     else
       add(at, index, value, there);
   }
