@@ -8,8 +8,7 @@ import argparse, csv, datetime, json, math, os, pathlib, shlex, statistics, subp
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LEAST_ITERATIONS, MOST_ITERATIONS = 50, 10000  # of FP64: below and above a run is listed, not averaged
-# Equation 11, 1,000 episodes, and all of the paper's hyperparameters but two, with which it stays at FP64 (training.py)
-PAPER_TRAINING = "--reward paper --learning-rate 1e-3 --entropy-weight 0.002"
+PAPER_TRAINING = "--reward paper"  # equation 11 with the paper's hyperparameters; training.py has other readings
 SETTINGS = {  # what is compared under which rules
     "cg": dict(precond="none", engine="paper", options=["guard=off", "stopping=paper", "column-sums=off", "format=tilecsc", "ordering=natural"]),
     "guarded": dict(precond="none", engine="paper", options=["format=tilecsc", "ordering=natural"]),

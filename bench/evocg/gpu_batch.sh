@@ -25,7 +25,7 @@ train() { # NAME RECIPE options
   local name=$1 file
   file=$(file_of "$1" "$2")
   shift 2
-  timeout -s INT "$seconds" ./halftone train "$file" -o "policies/$name.safetensors" --reward paper ${TRAIN:---learning-rate 1e-3 --entropy-weight 0.002} --patience 0 \
+  timeout -s INT "$seconds" ./halftone train "$file" -o "policies/$name.safetensors" --reward paper ${TRAIN:-} --patience 0 \
     --json "$@" > "$out/policies/$name.json" 2> "$out/policies/$name.err"
 }
 while IFS=$'\t' read -r name recipe; do
