@@ -8,12 +8,11 @@ import argparse, csv, datetime, json, math, os, pathlib, shlex, statistics, subp
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LEAST_ITERATIONS, MOST_ITERATIONS = 50, 10000  # of FP64: below and above a run is listed, not averaged
-# Equation 11, 1,000 episodes, and all of the paper's hyperparameters but two, with which it stays at FP64 (training.py)
-PAPER_TRAINING = "--reward paper --learning-rate 1e-3 --entropy-weight 0.002"
+PAPER_TRAINING = "--reward paper"  # equation 11 with the paper's hyperparameters; training.py has other readings
 SETTINGS = {  # what is compared under which rules
-    "cg": dict(precond="none", engine="paper", options=["guard=off", "stopping=paper", "format=tilecsc", "ordering=natural"]),
+    "cg": dict(precond="none", engine="paper", options=["guard=off", "stopping=paper", "column-sums=off", "format=tilecsc", "ordering=natural"]),
     "guarded": dict(precond="none", engine="paper", options=["format=tilecsc", "ordering=natural"]),
-    "jacobi": dict(precond="jacobi", engine="paper", options=["guard=off", "stopping=paper", "format=tilecsc", "ordering=natural"]),
+    "jacobi": dict(precond="jacobi", engine="paper", options=["guard=off", "stopping=paper", "column-sums=off", "format=tilecsc", "ordering=natural"]),
     "product": dict(precond="none", engine="auto", options=[]),
 }
 
@@ -178,6 +177,9 @@ def contestants(args, case, wanted):
                 if not path.exists(): constant_policy(own, path, 8 if label == "constant8" else None)
                 own = path
             out[label] = f"learned:{own}"
+        elif label == "settled":  # gpu_batch.sh
+            path = args.out / "settled" / f"{case['name']}.safetensors"
+            if path.exists(): out[label] = f"learned:{path}"
         else: out[label] = {"f64": "fixed:f64", "f32": "fixed:f32", "16": "fixed:bf16"}.get(label, label)
     return out
 
@@ -206,7 +208,7 @@ def option_list(setting, backend):
     s = SETTINGS[setting]
     given = [o.split("=") for o in s["options"]]
     engine = s["engine"] if backend == "cuda" or s["engine"] != "paper" else "textbook"  # the paper's engine is a GPU's
-    return [f"--{n}={v}" for n, v in given if n != "guard"] + [f"--no-{n}" for n, v in given if n == "guard"] + ["--precond", s["precond"], "--engine", engine]
+    return [f"--no-{n}" if v == "off" else f"--{n}={v}" for n, v in given] + ["--precond", s["precond"], "--engine", engine]
 
 
 def bench_cpu(args, case, setting, who, rounds):

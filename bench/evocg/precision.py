@@ -54,8 +54,8 @@ def main(argv=None):
     args = parse(parser(__doc__), argv)
     rows, parts, data = cases(args), [], {}
     for setting, title in (("cg", "As the paper does: recursive residual, guard off"), ("guarded", "Behind the guard: the true residual, certified")):
-        for contestant in ("learned", "rule", "f32", "16", "budget"):
-            got = measure(args, setting, ["f64", "learned", "rule", "f32", "16", "budget"], rows) if contestant == "learned" else got
+        for contestant in ("learned", "settled", "rule", "f32", "16", "budget"):
+            got = measure(args, setting, ["f64", "learned", "settled", "rule", "f32", "16", "budget"], rows) if contestant == "learned" else got
             lines, pairs, lost, missed = rows_of(got, contestant)
             if not lines: continue
             text, figure = summarise(pairs, lost, missed, contestant == "learned" and setting == "cg")

@@ -3,17 +3,21 @@
 """Secs. 3.2.3, 4.1 and 4.8: what training on one small matrix leads to, by the paper's hyperparameters and by others.
 
 usage: bench/evocg/training.py [--transfer mesh2e1] [--episodes 1000] [--threads 1] ...
-The paper does not say whether 1,024 transitions are iterations or tiles; both are tried. Solves at the end take the likeliest actions, without
+The paper does not say whether 1,024 transitions are iterations or tiles, whether a tile's advantage has its own cost or the mean over the tiles,
+whether a transition's loss is the mean over its tiles or the sum, and what C(a) is; each reading is tried. Solves at the end take the likeliest actions, without
 guard or replacement.
 """
 from common import *
 
-WAYS = {"paper, transitions are iterations": "--reward paper", "paper, transitions are tiles": None, "paper's reward, learning rate 1e-3, entropy 0.002": PAPER_TRAINING,
+FAST = "--reward paper --credit shared --learning-rate 1e-3 --entropy-weight 0.002"
+WAYS = {"paper, each tile its own cost": "--reward paper", "the same, C(a) in bytes": "--reward paper --tile-cost 8", "cost shared": "--reward paper --credit shared", "cost shared, transitions are tiles": None,
+        "cost shared, loss summed over tiles": "--reward paper --credit shared --loss sum", "cost shared, C(a) in bytes": "--reward paper --credit shared --tile-cost 8",
+        "cost shared, loss summed, C(a) in bytes": "--reward paper --credit shared --loss sum --tile-cost 8", "cost shared, learning rate 1e-3, entropy 0.002": FAST,
         "progress, as deployed without replacement": "--reward progress --format tilecsc --rhs ones --replace no", "progress, as deployed behind the guard": "--reward progress"}
 
 
 def options(way, tiles):
-    return WAYS[way] or f"--reward paper --update {max(1024 // tiles, 1)} --minibatch {max(128 // tiles, 1)}"
+    return WAYS[way] or f"--reward paper --credit shared --update {max(1024 // tiles, 1)} --minibatch {max(128 // tiles, 1)}"
 
 
 def main(argv=None):
@@ -30,7 +34,7 @@ def main(argv=None):
         if not file.exists(): continue
         t = data[way] = json.loads(file.read_text())
         lines.append([way, t["episodes"], t["updates"], f"{t['return_first']:.4g}", f"{t['return_last']:.4g}", f"{t['entropy']:.2f}", f"{t['iterations']} / {t['iterations_f64']}", " / ".join(percent(t[k]) for k in ("share_f64", "share_f32", "share_16")), f"{t['residual_true']:.1e}", t["interval"], f"{t['time_s']:.0f}"])
-    first = data.get("paper, transitions are iterations")
+    first = data.get("paper, each tile its own cost")
     text = beside([[f"training on {args.transfer}", "below 15 min, \"converges within 1000 episodes\"", f"{first['time_s']:.0f} s, {first['episodes']} episodes" if first else "-"]])
     publish(args, "training", f"Training on {args.transfer} (Secs. 3.2.3, 4.8)", [text, table(["training", "episodes", "updates", "first return", "last return", "entropy", "it. / FP64", "FP64 / FP32 / 16 bits", "true residual", "K*", "s"], lines)], dict(ways=data))
 

@@ -4,6 +4,7 @@
 #define HT_BACKEND_BACKEND_H
 #include <stdint.h>
 #include "backend/learning.h"
+#include "backend/tiles.h"
 #include "base/context.h"
 
 /* Widths that every view shares. */
@@ -39,16 +40,7 @@ static inline double ht_csr_diagonal(const ht_csr_view *a, int64_t i) {
 /* ---- Tile-CSC: the EvoCG paper's storage (section 3.2), the baseline ----
  * Tiles of R rows x 64 columns; non-empty tiles in CSR order of row blocks. Inside a tile CSC: column_start has 65 entries
  * a tile (relative to the tile's first entry), columns padded to even length with sentinel row R (value 0). Three value
- * streams hold the same entries; the narrow ones are divided by the column's power-of-two scale.
- *
- * Interleaved, for a warp whose lane l takes columns l and l + 32: no column is padded, and a tile's entries stand in the order in which
- * the warp reads them. First an entry of each column of odd length, of columns 0 to 31, then of 32 to 63, and one of padding (sentinel)
- * where these are odd in number. Then for k = 0, 1, ... the k-th two entries of columns 0 to 31, where they have them, and of columns 32
- * to 63. The order of a column's entries is chosen so that lanes which read together (32 entries: the odd ones of a half, or the first, or
- * the second, of its k-th two) meet different rows where that can be; where not, all entries that are read together carry HT_TILECSC_MEETS
- * in their row. A tile's entries are even in number. */
-enum { HT_TILECSC_LANES = 32, HT_TILECSC_MEETS = 0x8000 };
-
+ * streams hold the same entries; the narrow ones are divided by the column's power-of-two scale. Interleaved: tiles.h. */
 typedef struct ht_tilecsc_view {
   int64_t n, row_blocks, tiles;
   int32_t rows_per_block;        /* R, 32..16384 */
@@ -56,10 +48,11 @@ typedef struct ht_tilecsc_view {
   const int32_t *tile_column;    /* column block of each tile */
   const int64_t *tile_entry;     /* first entry of each tile, tiles + 1 */
   const uint32_t *column_start;  /* 65 a tile: without padding where entries are interleaved */
-  const uint16_t *column_count;  /* interleaved: lengths of columns 0, 32, 1, 33, ...: 64 a tile; else NULL */
-  const uint16_t *row_index;     /* row inside the block, R = sentinel */
+  const ht_tile_head *head;      /* interleaved: of each tile; else NULL */
+  const uint16_t *row_index;     /* row inside the block, R = sentinel; interleaved: ht_tilecsc_index */
   const double *scale;           /* a power of two a column of the matrix, to the end of the last column block */
   const int16_t *exponent;       /* its logarithm */
+  const float *lack_16;          /* what rounding to 16 bits takes from a column's sum, by its scale: added to a_jj there; or NULL */
   const double *value_f64;
   const float *value_f32;
   const uint16_t *value_bf16;
@@ -68,8 +61,8 @@ typedef struct ht_tilecsc_view {
 /* Bytes that a product reads of a tile with so many entries. */
 static inline double ht_tilecsc_tile_bytes(const ht_tilecsc_view *a, int64_t entries, ht_level level) {
   static const int value_bytes[HT_LEVELS] = {2, 4, 8};
-  int columns = a->column_count ? HT_COLUMN_BLOCK * 2 : (HT_COLUMN_BLOCK + 1) * 4;
-  return (double)(entries * (value_bytes[level] + 2) + columns + 12);
+  int rest = a->head ? (int)sizeof *a->head : (HT_COLUMN_BLOCK + 1) * 4 + 12;
+  return (double)(entries * (value_bytes[level] + 2) + rest);
 }
 
 /* ---- Split storage: one copy of the values, read at 2, 4 or 8 bytes ----
@@ -196,7 +189,10 @@ typedef struct ht_cg_state {
   double theta, eta, target; /* of the budget: see policy/policy.c */
   int floor;                 /* lowest ht_level that such a policy may choose */
   int lowest;                /* HT_DECIDE_LEARNED: lowest ht_level that was chosen in a run, HT_LEVEL_64 where nothing was */
-  uint8_t *block_level;      /* host memory, one ht_level a block: a run with such a policy leaves its last levels here */
+  /* HT_DECIDE_LEARNED, watch > 0: a residual at replace_below is no event while nothing but FP64 was chosen in the run; it becomes
+   * `watched`, and replace_below `watch` times it, or -1 where that is below the goal */
+  double watch, watched;
+  uint8_t *block_level; /* host memory, one ht_level a block: a run with such a policy leaves its last levels here */
   /* records, one entry an iteration, index = iteration; capacity entries */
   int64_t capacity;
   double *history, *alphas, *betas;
@@ -300,7 +296,7 @@ typedef struct ht_backend {
   /* r = b - A x in the caller's order. */
   void (*csr_residual)(ht_context *ctx, const ht_csr_view *a, const double *x, const double *b, double *r);
   /* level: one ht_level a column block, in the backend's memory, or NULL for FP64. tilecsc_interleaved: it takes interleaved storage alone,
-   * and of it not column_start and scale. */
+   * and of it of the tiles head alone, and not scale. */
   void (*tilecsc_multiply)(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y);
   int tilecsc_interleaved;
   /* y^ = A^ x^ in solver order; tile_level: one ht_level a tile. */

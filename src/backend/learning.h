@@ -11,6 +11,8 @@ enum { HT_LEARNING_RISES = 7 }; /* the longest interval between two decisions is
 typedef struct ht_ppo_settings {
   double clip, value_weight, entropy_weight, learning_rate, gradient_clip;
   int64_t epochs, minibatch; /* transitions */
+  double own_cost;           /* of a tile at FP64, where each tile's advantage has its own cost instead of the mean; 0: the mean */
+  int32_t summed;            /* a transition's policy loss is the sum over its tiles, not the mean; its entropy is the mean either way */
 } ht_ppo_settings;
 
 typedef struct ht_ppo_loss {
@@ -61,11 +63,16 @@ static HT_KERNELS_TOO inline double ht_learning_right_side(uint64_t seed, int64_
 
 static HT_KERNELS_TOO inline double ht_learning_clamp(double v, double low, double high) { return v < low ? low : v > high ? high : v; }
 
-/* Equation 11 of the EvoCG paper. count: tiles at each level. A breakdown costs what reaching the end would have brought; a residual that
- * jumps is bounded, so that no episode is worth more than the others together. */
+/* The weight of C(a), and what an action costs by FP64. */
+#define HT_LEARNING_COST 0.2
+static HT_KERNELS_TOO inline double ht_learning_action_cost(int action) { return action == 0 ? 1 : action == 1 ? 0.5 : 0.25; }
+
+/* Equation 11 of the EvoCG paper. count: tiles at each level; tile_cost: C(a) of one at FP64, which the paper does not tell. A breakdown
+ * costs what reaching the end would have brought; a residual that jumps is bounded, so that no episode is worth more than the others
+ * together. */
 static HT_KERNELS_TOO inline double ht_learning_reward(double before, double after, const int32_t count[3], int64_t tiles, int broken,
-                                                       int reached) {
-  const double progress = 10, cost = 0.2, reward_reached = 30, most_decay = 10;
+                                                       int reached, double tile_cost) {
+  const double progress = 10, cost = HT_LEARNING_COST * tile_cost, reward_reached = 30, most_decay = 10;
   double sum = 0.25 * count[0] + 0.5 * count[1] + count[2];
   if (broken) return -reward_reached;
   double decay = after > 0 ? log(before / after) : most_decay;
@@ -77,6 +84,16 @@ static HT_KERNELS_TOO inline double ht_learning_reward(double before, double aft
 static HT_KERNELS_TOO inline double ht_learning_advantage(double reward, double value, double next_value, double next_advantage,
                                                           double goes_on, double lambda) {
   return reward + goes_on * next_value - value + goes_on * lambda * next_advantage;
+}
+
+/* A tile's advantage: the transition's, with its own cost in the place of the mean of those that are learned from. deviation: of the
+ * advantages before they were standardised. */
+static HT_KERNELS_TOO inline float ht_learning_tile_advantage(const ht_ppo_settings *settings, float advantage, const uint8_t *actions,
+                                                              int64_t tiles, int64_t tile, double deviation) {
+  double mean = 0;
+  if (!(settings->own_cost > 0)) return advantage;
+  for (int64_t k = 0; k < tiles; k++) mean += ht_learning_action_cost(actions[k]) / (double)tiles;
+  return advantage + (float)(settings->own_cost * (mean - ht_learning_action_cost(actions[tile])) / deviation);
 }
 
 /* ---- loss ---- */
@@ -94,20 +111,23 @@ static HT_KERNELS_TOO inline float ht_learning_log_softmax(int actions, float *l
   return entropy;
 }
 
-/* Loss of one tile's action, of weight `share`, and its gradient over the logits, which become log-probabilities:
+/* Loss of one tile's action, of weight `share` and one of `tiles` in its transition, and its gradient over the logits, which become
+ * log-probabilities:
  *   -min(ratio A, clip(ratio) A) - entropy_weight H. */
 static HT_KERNELS_TOO inline void ht_learning_tile_loss(const ht_ppo_settings *settings, int actions, float advantage, int action,
-                                                        float old, float share, float *logits, float *gradient, ht_ppo_loss *loss) {
-  float clip = (float)settings->clip, entropy_weight = (float)settings->entropy_weight;
+                                                        float old, float share, int64_t tiles, float *logits, float *gradient,
+                                                        ht_ppo_loss *loss) {
+  float clip = (float)settings->clip, entropy_weight = (float)settings->entropy_weight,
+        part = settings->summed ? share * (float)tiles : share; /* the policy's */
   float entropy = ht_learning_log_softmax(actions, logits), ratio = expf(logits[action] - old);
   float bounded = ratio < 1 - clip ? 1 - clip : ratio > 1 + clip ? 1 + clip : ratio;
   int free = ratio * advantage <= bounded * advantage;
-  float slope = free ? -share * advantage * ratio : 0; /* over the action's log-probability */
+  float slope = free ? -part * advantage * ratio : 0; /* over the action's log-probability */
   for (int a = 0; a < actions; a++) {
     float probability = expf(logits[a]);
     gradient[a] = slope * ((float)(a == action) - probability) + entropy_weight * share * probability * (logits[a] + entropy);
   }
-  loss->policy -= (double)(share * (free ? ratio : bounded) * advantage);
+  loss->policy -= (double)(part * (free ? ratio : bounded) * advantage);
   loss->entropy += (double)(share * entropy);
   loss->clipped += bounded != ratio ? (double)share : 0;
 }
@@ -148,7 +168,7 @@ typedef struct ht_learner_settings {
   int64_t most_rows; /* tiles of a transition that are learned from */
   uint64_t seed;
   int random_right_sides; /* else b = A*1 */
-  double rtol, gamma, gae_lambda;
+  double rtol, gamma, gae_lambda, tile_cost;
 } ht_learner_settings;
 
 /* One solve on the way, between two transitions. Vectors: host memory, entries of the matrix's n unknowns; the iterate is nobody's business

@@ -48,14 +48,20 @@ static double unevenness(const ht_matrix *a, int64_t rows, block_set *set) {
   return sum > 0 ? squares * (double)row_blocks / (sum * sum) - 1 : 0;
 }
 
-/* Equally even heights: the greater has fewer tiles. That alone counts where entries are interleaved: what a tile costs a device beside its
- * entries is much, and no thread of it waits for an uneven row block. */
+/* What a device holds at once: a row block more would be waited for by all. Fewer row blocks would leave it idle. */
+static int32_t rows_for_device(const ht_matrix *a, const ht_tilecsc_shape *shape) {
+  enum { STEP = 16 };
+  int64_t blocks = shape->device_blocks, rows = ((a->n + blocks - 1) / blocks + STEP - 1) / STEP * STEP;
+  return (int32_t)(rows < HT_TILECSC_LEAST_ROWS ? HT_TILECSC_LEAST_ROWS : rows < shape->most_rows ? rows : shape->most_rows);
+}
+
+/* Equally even heights: the greater has fewer tiles. */
 static int32_t choose_rows(const ht_matrix *a, const ht_tilecsc_shape *shape, block_set *set) {
   int32_t best = HT_TILECSC_LEAST_ROWS;
   double least = INFINITY;
   for (int32_t rows = HT_TILECSC_LEAST_ROWS; rows <= shape->most_rows; rows *= 2) {
     if ((a->n + rows - 1) / rows < shape->least_blocks) break;
-    double found = shape->interleaved ? 0 : unevenness(a, rows, set);
+    double found = unevenness(a, rows, set);
     if (found > least) continue;
     least = found;
     best = rows;
@@ -114,7 +120,7 @@ static ht_status build_pattern(ht_tilecsc *t, const ht_matrix *a, const ht_tilec
   ht_status status;
   HT_TRY_GOTO(t->ctx, status, ht_allocate_zeroed(t->ctx, t->blocks / 64 + 1, sizeof *set.word, &set.word), done);
   HT_TRY_GOTO(t->ctx, status, ht_allocate(t->ctx, t->blocks, sizeof *slot, &slot), done);
-  t->view.rows_per_block = shape->rows ? shape->rows : choose_rows(a, shape, &set);
+  t->view.rows_per_block = shape->rows ? shape->rows : shape->interleaved ? rows_for_device(a, shape) : choose_rows(a, shape, &set);
   t->view.row_blocks = (a->n + t->view.rows_per_block - 1) / t->view.rows_per_block;
   HT_TRY_GOTO(t->ctx, status, find_tiles(t, a, &set), done);
   t->view.tiles = t->tile_row_start[t->view.row_blocks];
@@ -129,13 +135,14 @@ done:
 }
 
 /* Padding keeps the zeros that it begins with. */
-static ht_status allocate_values(ht_tilecsc *t) {
+static ht_status allocate_values(ht_tilecsc *t, int column_sums) {
   HT_TRY(t->ctx, ht_allocate(t->ctx, t->entries, sizeof *t->row_index, &t->row_index));
   HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, t->entries, sizeof *t->value_f64, &t->value_f64));
   HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, t->entries, sizeof *t->value_f32, &t->value_f32));
   HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, t->entries, sizeof *t->value_bf16, &t->value_bf16));
   HT_TRY(t->ctx, ht_allocate(t->ctx, t->blocks * COLUMNS, sizeof *t->scale, &t->scale));
   HT_TRY(t->ctx, ht_allocate(t->ctx, t->blocks * COLUMNS, sizeof *t->exponent, &t->exponent));
+  if (column_sums) HT_TRY(t->ctx, ht_allocate(t->ctx, t->blocks * COLUMNS, sizeof *t->lack_16, &t->lack_16));
   for (int level = 0; level < HT_LEVEL_64; level++) HT_TRY(t->ctx, ht_allocate(t->ctx, t->blocks, sizeof(float), &t->column_error[level]));
   return HT_OK;
 }
@@ -149,16 +156,16 @@ static void describe(ht_tilecsc *t, int64_t n) {
                               .tile_column = t->tile_column,
                               .tile_entry = t->tile_entry,
                               .column_start = t->column_start,
-                              .column_count = t->column_count,
+                              .head = t->head,
                               .row_index = t->row_index,
                               .scale = t->scale,
                               .exponent = t->exponent,
+                              .lack_16 = t->lack_16,
                               .value_f64 = t->value_f64,
                               .value_f32 = t->value_f32,
                               .value_bf16 = t->value_bf16};
-  int64_t columns = t->column_count ? COLUMNS * 2 : STARTS * 4, scale = t->column_count ? 2 : 8;
-  t->bytes =
-      t->entries * (2 + 8 + 4 + 2) + t->view.tiles * (columns + 4 + 8) + t->blocks * COLUMNS * scale + 8 + (t->view.row_blocks + 1) * 8;
+  int64_t tile = t->head ? (int64_t)sizeof *t->head : STARTS * 4 + 4 + 8, scale = (t->head ? 2 : 8) + (t->lack_16 ? 4 : 0);
+  t->bytes = t->entries * (2 + 8 + 4 + 2) + t->view.tiles * tile + t->blocks * COLUMNS * scale + 8 + (t->view.row_blocks + 1) * 8;
 }
 
 ht_status ht_tilecsc_create(ht_context *ctx, const ht_matrix *matrix, const ht_tilecsc_shape *shape, ht_tilecsc **tilecsc) {
@@ -168,7 +175,7 @@ ht_status ht_tilecsc_create(ht_context *ctx, const ht_matrix *matrix, const ht_t
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *t, &t));
   *t = (ht_tilecsc){.ctx = ctx, .nnz = matrix->nnz, .blocks = (matrix->n + COLUMNS - 1) / COLUMNS};
   HT_TRY_GOTO(ctx, status, build_pattern(t, matrix, shape), fail);
-  HT_TRY_GOTO(ctx, status, allocate_values(t), fail);
+  HT_TRY_GOTO(ctx, status, allocate_values(t, shape->column_sums), fail);
   HT_TRY_GOTO(ctx, status, place_rows(t, matrix, shape->interleaved), fail);
   HT_TRY_GOTO(ctx, status, ht_tilecsc_update(t, matrix), fail);
   describe(t, matrix->n);
@@ -181,9 +188,9 @@ fail:
 
 void ht_tilecsc_destroy(ht_tilecsc *t) {
   if (!t) return;
-  void *owned[] = {t->tile_row_start, t->tile_entry, t->tile_column,     t->column_start,   t->column_count,
-                   t->place,          t->row_index,  t->scale,           t->exponent,       t->value_f64,
-                   t->value_f32,      t->value_bf16, t->column_error[0], t->column_error[1]};
+  void *owned[] = {t->tile_row_start, t->tile_entry, t->tile_column,     t->column_start,    t->head,
+                   t->place,          t->row_index,  t->scale,           t->exponent,        t->value_f64,
+                   t->value_f32,      t->value_bf16, t->column_error[0], t->column_error[1], t->lack_16};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) ht_release(t->ctx, owned[i]);
   ht_release(t->ctx, t);
 }

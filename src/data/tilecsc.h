@@ -13,20 +13,23 @@ typedef struct ht_tilecsc {
   int64_t *tile_row_start, *tile_entry;
   int32_t *tile_column;
   uint32_t *column_start;
-  uint32_t *place; /* interleaved: of each entry in CSC order, inside the tile; else NULL */
-  uint16_t *column_count, *row_index;
+  uint32_t *place;    /* interleaved: of each entry in CSC order, inside the tile; else NULL */
+  ht_tile_head *head; /* interleaved; else NULL */
+  uint16_t *row_index;
   int16_t *exponent;
   double *scale, *value_f64;
-  float *value_f32;
+  float *value_f32, *lack_16;
   uint16_t *value_bf16;
 } ht_tilecsc;
 
-/* R: as asked for, or 0 to choose it: among 32, 64, ... up to most_rows with at least so many row blocks, the one whose row blocks have the
- * most even numbers of tiles; the greatest where entries are interleaved. */
+/* R: as asked for, or 0 to choose it: among 32, 64, ... up to most_rows with at least least_blocks row blocks, the one whose row blocks
+ * have the most even numbers of tiles; where entries are interleaved, the least that needs no more than device_blocks row blocks, up to
+ * most_rows. */
 typedef struct ht_tilecsc_shape {
   int rows, most_rows;
-  int64_t least_blocks;
+  int64_t least_blocks, device_blocks;
   int interleaved;
+  int column_sums; /* whether 16 bits keep them: lack_16 */
 } ht_tilecsc_shape;
 
 /* On the CPU products do not depend on R, to the bit. Errors: HT_NO_MEMORY. */

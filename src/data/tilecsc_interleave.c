@@ -1,132 +1,172 @@
-/* The order of a tile's entries for a warp that takes its columns side by side. In each step the lanes are matched with rows, one lane
- * after the other; a lane that finds all its rows taken looks for a lane that can do with another (augmenting paths).
- * SPDX-License-Identifier: BSD-3-Clause */
+/* The order of a tile's entries for a warp that takes 32 of them at a time. Groups are filled from the entries that are left, diagonal by
+ * diagonal, so that the lanes of a stencil's tile take rows and columns in sequence. SPDX-License-Identifier: BSD-3-Clause */
 #include "data/tilecsc_interleave.h"
 #include <omp.h>
+#include <string.h>
 #include "data/tilecsc_internal.h"
 
-enum { LANES = HT_TILECSC_LANES, HALVES = COLUMNS / LANES, MOST_LOOKS = 16 };
+/* A half of a warp reads 16 doubles of shared memory at once where they lie in different ones of 16 banks. */
+enum { LANES = HT_TILECSC_LANES, HALF = LANES / 2, BANKS = 16, MOST_LOOKS = 512 };
 
-/* The columns of the lanes. work->entry lists a column's entries in the order in which they are read; the first `taken` stand fixed. */
-typedef struct half {
-  const uint32_t *start;
-  int32_t *degree; /* of a row: its entries that are not fixed yet */
-  const uint16_t *row;
+typedef struct filling {
   ht_interleave_work *work;
-  uint32_t taken[LANES];
-  uint32_t choice[LANES]; /* where in work->entry that stands what a lane takes in this step */
-} half;
+  const uint16_t *row;
+  uint32_t first, end; /* of work->entry: what is left lies between, with holes */
+  uint32_t rows;       /* of the tile */
+  /* the group that is being filled */
+  int size, count[2];
+  uint32_t chosen[2][HALF];
+  uint16_t row_banks[2], column_banks[2];
+  uint8_t column_at[2][BANKS];
+} filling;
 
-static uint32_t length_of(const uint32_t *start, int column) { return start[column + 1] - start[column]; }
+enum { TAKEN = UINT32_MAX };
 
-static uint16_t row_at(const half *s, uint32_t place) { return s->row[s->work->entry[place]]; }
+static int capacity(const filling *f, int half) { return half ? f->size - HALF : f->size < HALF ? f->size : HALF; }
 
-static void give(half *s, int lane, uint32_t place) {
-  uint16_t row = row_at(s, place);
-  s->work->held[row] = s->work->step;
-  s->work->holder[row] = lane;
-  s->choice[lane] = place;
+static int is_full(const filling *f) { return f->count[0] + f->count[1] == f->size; }
+
+static int fits(const filling *f, int half, uint32_t entry) {
+  int row_bank = f->row[entry] % BANKS, column = f->work->column[entry], bank = column % BANKS;
+  if (f->count[half] >= capacity(f, half) || f->row_banks[half] >> row_bank & 1) return 0;
+  return !(f->column_banks[half] >> bank & 1) || f->column_at[half][bank] == column; /* lanes may read the same number */
 }
 
-/* Among the next rows of this lane that no other has, the one with the most entries left: rows that are left to the end meet. */
-static int find_free_row(half *s, int lane, uint32_t first, uint32_t end) {
-  int32_t most = 0;
-  int found = 0;
-  for (uint32_t k = first; k < end && found < MOST_LOOKS; k++) {
-    uint16_t row = row_at(s, k);
-    if (s->work->held[row] == s->work->step) continue;
-    found++;
-    if (s->degree[row] <= most) continue;
-    most = s->degree[row];
-    s->choice[lane] = k;
-  }
-  if (found) give(s, lane, s->choice[lane]);
-  return found > 0;
+static void put(filling *f, int half, uint32_t at) {
+  uint32_t entry = f->work->entry[at];
+  uint16_t row = f->row[entry];
+  int column = f->work->column[entry], bank = column % BANKS;
+  f->chosen[half][f->count[half]++] = entry;
+  f->row_banks[half] |= (uint16_t)(1u << row % BANKS);
+  if (!(f->column_banks[half] >> bank & 1)) f->column_at[half][bank] = (uint8_t)column;
+  f->column_banks[half] |= (uint16_t)(1u << bank);
+  f->work->held[row] = f->work->group;
+  f->work->degree[row]--;
+  f->work->entry[at] = TAKEN;
 }
 
-/* Whether there is a row for this lane that no other has, or that another can do without. */
-static int find_row(half *s, int lane) { // NOLINT(misc-no-recursion): as deep as there are lanes
-  uint32_t first = s->start[lane] + s->taken[lane], end = s->start[lane + 1];
-  ht_interleave_work *w = s->work;
-  if (find_free_row(s, lane, first, end)) return 1;
-  for (uint32_t k = first; k < end; k++) {
-    uint16_t row = row_at(s, k);
-    if (w->seen[row] == w->search) continue;
-    w->seen[row] = w->search;
-    if (!find_row(s, w->holder[row])) continue;
-    give(s, lane, k);
-    return 1;
+typedef enum wish { WITHOUT_CONFLICT, IN_ANOTHER_ROW, ANY } wish;
+
+/* Goes through what is left, up to `looks` entries of it, and takes what is as wished for, of rows with at least so many entries left. */
+static void fill(filling *f, wish wanted, int32_t degree, int looks) {
+  const ht_interleave_work *w = f->work;
+  for (uint32_t k = f->first; k < f->end && looks > 0 && !is_full(f); k++) {
+    if (w->entry[k] == TAKEN) continue;
+    uint32_t entry = w->entry[k];
+    looks--;
+    if (w->degree[f->row[entry]] < degree || (wanted != ANY && w->held[f->row[entry]] == w->group)) continue;
+    int half = !fits(f, 0, entry), fitting = fits(f, half, entry);
+    if (!fitting && wanted == WITHOUT_CONFLICT) continue;
+    if (!fitting) half = f->count[0] >= capacity(f, 0);
+    put(f, half, k);
   }
+  while (f->first < f->end && w->entry[f->first] == TAKEN) f->first++;
+}
+
+/* Whether a row has as many entries left as there are groups: it must be in each of them. */
+static int is_urgent(const filling *f, int32_t groups) {
+  for (uint32_t i = 0; i < f->rows && groups <= COLUMNS; i++)
+    if (f->work->degree[i] >= groups) return 1;
   return 0;
 }
 
-/* What a lane takes comes next in its column; the others keep their order. */
-static void fix_choice(half *s, int lane) {
-  uint32_t first = s->start[lane] + s->taken[lane]++, *entry = s->work->entry, chosen = entry[s->choice[lane]];
-  for (uint32_t k = s->choice[lane]; k > first; k--) entry[k] = entry[k - 1];
-  entry[first] = chosen;
+static void begin_group(filling *f, int size) {
+  f->work->group++;
+  f->size = size;
+  for (int half = 0; half < 2; half++) f->count[half] = f->row_banks[half] = f->column_banks[half] = 0;
 }
 
-/* One entry for each of these lanes, of different rows where that can be. Returns whether some meet in a row. */
-static int take_step(half *s, uint32_t lanes) {
-  ht_interleave_work *w = s->work;
-  int meet = 0;
-  w->step++;
-  for (int lane = 0; lane < LANES; lane++) {
-    if (!(lanes >> lane & 1)) continue;
-    w->search++;
-    if (!find_row(s, lane)) s->choice[lane] = s->start[lane] + s->taken[lane];
-  }
-  w->step++;
-  for (int lane = 0; lane < LANES; lane++) {
-    if (!(lanes >> lane & 1)) continue;
-    uint16_t row = row_at(s, s->choice[lane]);
-    meet |= w->held[row] == w->step;
-    w->held[row] = w->step;
-    s->degree[row]--;
-    fix_choice(s, lane);
-  }
-  return meet;
+/* The next `size` entries. groups: that are still to be filled, with this one. */
+static void fill_group(filling *f, int size, int32_t groups) {
+  begin_group(f, size);
+  if (is_urgent(f, groups)) fill(f, IN_ANOTHER_ROW, groups, INT32_MAX);
+  fill(f, WITHOUT_CONFLICT, 1, MOST_LOOKS);
+  fill(f, IN_ANOTHER_ROW, 1, INT32_MAX);
+  fill(f, ANY, 1, INT32_MAX);
 }
 
-/* The lanes that have a k-th pair, or an odd entry where k < 0. */
-static uint32_t lanes_with(const uint32_t *start, int64_t k) {
-  uint32_t lanes = 0;
-  for (int lane = 0; lane < LANES; lane++) {
-    uint32_t length = length_of(start, lane), has = k < 0 ? length & 1 : length / 2 > (uint32_t)k;
-    lanes |= has << lane;
-  }
-  return lanes;
-}
-
-/* Takes `each` entries for each of these lanes, and places them one behind the other from `at` on. Returns where they end. */
-static uint32_t take_group(half *s, uint32_t lanes, uint32_t each, uint32_t at, uint32_t *place, uint16_t *row_index) {
-  uint16_t mark[2];
-  for (uint32_t k = 0; k < each; k++) mark[k] = take_step(s, lanes) ? HT_TILECSC_MEETS : 0;
-  for (int lane = 0; lane < LANES; lane++)
-    for (uint32_t k = 0; k < each && lanes >> lane & 1; k++, at++) {
-      uint32_t entry = s->work->entry[s->start[lane] + s->taken[lane] - each + k];
-      place[entry] = at;
-      row_index[at] = s->row[entry] | mark[k];
+/* The group's entries into `list`, those of a row side by side. Returns the most of a row. */
+static int list_group(filling *f, uint32_t *list) {
+  int64_t seen = ++f->work->group;
+  int meet = 0, count = 0, most = 1, run = 1;
+  for (int half = 0; half < 2; half++)
+    for (int k = 0; k < f->count[half]; k++) {
+      uint32_t entry = f->chosen[half][k];
+      meet |= f->work->held[f->row[entry]] == seen;
+      f->work->held[f->row[entry]] = seen;
+      list[count++] = entry;
     }
-  return at;
+  for (int i = 1; i < count && meet; i++) /* by rows; equal ones keep their order */
+    for (int j = i; j > 0 && f->row[list[j - 1]] > f->row[list[j]]; j--) {
+      uint32_t moved = list[j];
+      list[j] = list[j - 1];
+      list[j - 1] = moved;
+    }
+  for (int i = 1; i < count && meet; i++) {
+    run = f->row[list[i]] == f->row[list[i - 1]] ? run + 1 : 1;
+    if (run > most) most = run;
+  }
+  return most;
 }
 
-void ht_tilecsc_interleave(const uint32_t *start, const uint16_t *row, int rows, ht_interleave_work *work, uint32_t *place,
-                           uint16_t *row_index) {
-  half halves[HALVES];
-  uint32_t at = 0, longest = 0;
-  for (uint32_t e = 0; e < start[COLUMNS]; e++) work->entry[e] = e;
-  for (int c = 0; c < COLUMNS; c++)
-    if (length_of(start, c) > longest) longest = length_of(start, c);
-  for (int h = 0; h < HALVES; h++) {
-    halves[h] = (half){.start = start + h * LANES, .row = row, .work = work, .degree = work->degree + (int64_t)h * rows};
-    for (uint32_t e = halves[h].start[0]; e < halves[h].start[LANES]; e++) halves[h].degree[row[e]]++; /* each is taken again */
-    at = take_group(&halves[h], lanes_with(halves[h].start, -1), 1, at, place, row_index);
+/* Entries at places at, at + 2, ... Returns how often the most that meet must be halved to leave one. */
+static int place_group(filling *f, uint32_t at, uint32_t *place, uint16_t *index) {
+  uint32_t list[LANES];
+  int most = list_group(f, list), halvings = 0;
+  while (1 << halvings < most) halvings++;
+  for (int k = 0; k < f->count[0] + f->count[1]; k++) {
+    place[list[k]] = at + 2 * (uint32_t)k;
+    index[place[list[k]]] = ht_tilecsc_index(f->row[list[k]], f->work->column[list[k]], most > 1);
   }
-  if (at & 1) row_index[at++] = (uint16_t)rows;
-  for (int64_t k = 0; k < longest / 2; k++)
-    for (int h = 0; h < HALVES; h++) at = take_group(&halves[h], lanes_with(halves[h].start, k), 2, at, place, row_index);
+  return halvings;
+}
+
+/* Of a group that lacks its last entry: value 0 in a row that no other lane has. */
+static uint16_t padding_index(const filling *f, int meet) {
+  uint32_t row = 0;
+  while (row + 1 < f->rows && f->work->held[row] == f->work->group) row++;
+  return ht_tilecsc_index((int)row, 0, meet);
+}
+
+/* Entries by diagonals, and by columns on each. */
+static void sort(filling *f, const uint32_t *start, int rows) {
+  ht_interleave_work *w = f->work;
+  memset(w->diagonal, 0, (size_t)(rows + COLUMNS) * sizeof *w->diagonal);
+  for (int c = 0; c < COLUMNS; c++)
+    for (uint32_t e = start[c]; e < start[c + 1]; e++) {
+      w->column[e] = (uint8_t)c;
+      w->degree[f->row[e]]++; /* each is taken again */
+      w->diagonal[c - f->row[e] + rows]++;
+    }
+  for (int d = 0, at = 0; d < rows + COLUMNS; d++) {
+    int count = w->diagonal[d];
+    w->diagonal[d] = at;
+    at += count;
+  }
+  for (uint32_t e = 0; e < start[COLUMNS]; e++) w->entry[w->diagonal[w->column[e] - f->row[e] + rows]++] = e;
+}
+
+int ht_tilecsc_interleave(const uint32_t *start, const uint16_t *row, int rows, ht_interleave_work *work, uint32_t *place,
+                          uint16_t *index) {
+  uint32_t count = start[COLUMNS], at = 0;
+  filling f = {.work = work, .row = row, .end = count, .rows = (uint32_t)rows};
+  int32_t groups = (int32_t)((count + 2 * LANES - 1) / (2 * LANES)) * 2;
+  int most = 0;
+  sort(&f, start, rows);
+  for (; at < count; at += 2 * LANES) {
+    uint32_t left = count - at < 2 * LANES ? count - at : 2 * LANES;
+    for (uint32_t k = 0; k < 2 && left > k; k++, groups--) {
+      fill_group(&f, (int)((left + 1 - k) / 2), groups);
+      int meet = place_group(&f, at + k, place, index);
+      if (meet > most) most = meet;
+      if (k && left % 2) index[at + left] = padding_index(&f, meet);
+    }
+    if (left == 1) {
+      begin_group(&f, 0);
+      index[at + 1] = padding_index(&f, 0);
+    }
+  }
+  return most;
 }
 
 /* ---- all tiles ---- */
@@ -136,22 +176,26 @@ static void interleave_tiles(ht_tilecsc *t, const uint16_t *row, ht_interleave_w
 #pragma omp parallel for schedule(dynamic, 64) num_threads(t->ctx->threads) if (t->entries > PARALLEL_FROM)
   for (int64_t tile = 0; tile < t->view.tiles; tile++) {
     const uint32_t *start = t->column_start + tile * STARTS;
-    int64_t first = t->tile_entry[tile];
-    ht_tilecsc_interleave(start, row + first, t->view.rows_per_block, &work[omp_get_thread_num()], t->place + first, t->row_index + first);
-    for (int c = 0; c < COLUMNS; c++)
-      t->column_count[tile * COLUMNS + 2 * (c % HT_TILECSC_LANES) + c / HT_TILECSC_LANES] = (uint16_t)(start[c + 1] - start[c]);
+    int64_t first = t->tile_entry[tile], entries = t->tile_entry[tile + 1] - first;
+    int meets = ht_tilecsc_interleave(start, row + first, t->view.rows_per_block, &work[omp_get_thread_num()], t->place + first,
+                                      t->row_index + first);
+    t->head[tile] = (ht_tile_head){.pair = (uint32_t)(first / 2),
+                                   .pairs = (uint32_t)(entries / 2),
+                                   .column = t->tile_column[tile],
+                                   .level = HT_LEVEL_64,
+                                   .meets = (uint16_t)meets};
   }
 }
 
-static void release_work(ht_tilecsc *t, ht_interleave_work *work) {
+static void release_work(const ht_tilecsc *t, ht_interleave_work *work) {
   for (int k = 0; work && k < t->ctx->threads; k++) {
-    void *owned[] = {work[k].entry, work[k].holder, work[k].degree, work[k].held, work[k].seen};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) ht_release(t->ctx, owned[i]);
+    void *memory[] = {work[k].entry, work[k].column, work[k].diagonal, work[k].degree, work[k].held};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) ht_release(t->ctx, memory[i]);
   }
   ht_release(t->ctx, work);
 }
 
-static ht_status make_work(ht_tilecsc *t, ht_interleave_work **out) {
+static ht_status make_work(const ht_tilecsc *t, ht_interleave_work **out) {
   int64_t rows = t->view.rows_per_block, most = 0;
   ht_interleave_work *work;
   for (int64_t tile = 0; tile < t->view.tiles; tile++)
@@ -160,10 +204,10 @@ static ht_status make_work(ht_tilecsc *t, ht_interleave_work **out) {
   *out = work;
   for (int k = 0; k < t->ctx->threads; k++) {
     HT_TRY(t->ctx, ht_allocate(t->ctx, most, sizeof *work->entry, &work[k].entry));
-    HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, rows, sizeof *work->holder, &work[k].holder));
-    HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, 2 * rows, sizeof *work->degree, &work[k].degree));
+    HT_TRY(t->ctx, ht_allocate(t->ctx, most, sizeof *work->column, &work[k].column));
+    HT_TRY(t->ctx, ht_allocate(t->ctx, rows + COLUMNS, sizeof *work->diagonal, &work[k].diagonal));
+    HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, rows, sizeof *work->degree, &work[k].degree));
     HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, rows, sizeof *work->held, &work[k].held));
-    HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, rows, sizeof *work->seen, &work[k].seen));
   }
   return HT_OK;
 }
@@ -175,7 +219,7 @@ ht_status ht_tilecsc_interleave_all(ht_tilecsc *t, const ht_matrix *matrix) {
   HT_TRY_GOTO(t->ctx, status, ht_allocate(t->ctx, t->entries, sizeof *row, &row), done);
   HT_TRY_GOTO(t->ctx, status, ht_tilecsc_place(t, matrix, row, NULL), done);
   HT_TRY_GOTO(t->ctx, status, ht_allocate(t->ctx, t->entries, sizeof *t->place, &t->place), done);
-  HT_TRY_GOTO(t->ctx, status, ht_allocate(t->ctx, t->view.tiles * COLUMNS, sizeof *t->column_count, &t->column_count), done);
+  HT_TRY_GOTO(t->ctx, status, ht_allocate(t->ctx, t->view.tiles, sizeof *t->head, &t->head), done);
   HT_TRY_GOTO(t->ctx, status, make_work(t, &work), done);
   interleave_tiles(t, row, work);
 done:

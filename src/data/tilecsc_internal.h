@@ -18,7 +18,7 @@ static inline void ht_tilecsc_map_tiles(const ht_tilecsc *t, int64_t b, int64_t 
 /* tilecsc_values.c: rows, in CSC order, or FP64 values where they are stored, of all entries: the other is NULL. Nothing is written where
  * there is no memory. */
 ht_status ht_tilecsc_place(const ht_tilecsc *tilecsc, const ht_matrix *matrix, uint16_t *row_index, double *value);
-/* tilecsc_interleave.c: place, column_count and row_index of all tiles. */
+/* tilecsc_interleave.c: place, head and row_index of all tiles. */
 ht_status ht_tilecsc_interleave_all(ht_tilecsc *tilecsc, const ht_matrix *matrix);
 
 #endif

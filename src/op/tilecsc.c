@@ -4,7 +4,7 @@
 #include "op/operator.h"
 #include "op/placed.h"
 
-enum { PATTERN = 6, VALUES = 5, ARRAYS = PATTERN + VALUES };
+enum { PATTERN = 6, VALUES = 6, ARRAYS = PATTERN + VALUES };
 
 typedef struct {
   ht_operator base;
@@ -18,18 +18,19 @@ typedef struct {
 static ht_status place(tilecsc_operator *op, int first) {
   const ht_tilecsc_view *v = &op->storage->view;
   int64_t entries = op->storage->entries, tiles = v->tiles, columns = op->storage->blocks * HT_COLUMN_BLOCK;
-  int interleaved = v->column_count != NULL;
+  int interleaved = v->head != NULL;
   const struct {
     const void *host;
     int64_t bytes;
   } array[ARRAYS] = {{v->tile_row_start, (v->row_blocks + 1) * 8},
-                     {v->tile_column, tiles * 4},
-                     {v->tile_entry, (tiles + 1) * 8},
+                     {interleaved ? NULL : v->tile_column, tiles * 4},
+                     {interleaved ? NULL : v->tile_entry, (tiles + 1) * 8},
                      {interleaved ? NULL : v->column_start, tiles * (HT_COLUMN_BLOCK + 1) * 4},
-                     {v->column_count, tiles * HT_COLUMN_BLOCK * 2},
+                     {v->head, tiles * (int64_t)sizeof *v->head},
                      {v->row_index, entries * 2},
                      {interleaved ? NULL : v->scale, columns * 8},
                      {interleaved ? v->exponent : NULL, columns * 2},
+                     {v->lack_16, columns * 4},
                      {v->value_f64, entries * 8},
                      {v->value_f32, entries * 4},
                      {v->value_bf16, entries * 2}};
@@ -41,13 +42,14 @@ static ht_status place(tilecsc_operator *op, int first) {
   op->view.tile_column = p[1].memory;
   op->view.tile_entry = p[2].memory;
   op->view.column_start = p[3].memory;
-  op->view.column_count = p[4].memory;
+  op->view.head = p[4].memory;
   op->view.row_index = p[5].memory;
   op->view.scale = p[6].memory;
   op->view.exponent = p[7].memory;
-  op->view.value_f64 = p[8].memory;
-  op->view.value_f32 = p[9].memory;
-  op->view.value_bf16 = p[10].memory;
+  op->view.lack_16 = p[8].memory;
+  op->view.value_f64 = p[9].memory;
+  op->view.value_f32 = p[10].memory;
+  op->view.value_bf16 = p[11].memory;
   return HT_OK;
 }
 
@@ -93,14 +95,17 @@ static void destroy(ht_operator *self) {
   ht_release(self->ctx, self);
 }
 
-/* A device has many multiprocessors, and each of a block's warps sums of its own in shared memory. */
-static ht_tilecsc_shape wanted_shape(ht_context *ctx, const ht_backend *backend, int64_t asked) {
-  static const int64_t DEVICE_BLOCKS = 512;
-  static const int DEVICE_ROWS = 512;
-  ht_tilecsc_shape shape = {(int)asked, HT_TILECSC_MOST_ROWS, 2 * (int64_t)ctx->threads, backend->tilecsc_interleaved};
+/* A device holds many row blocks at once, and each of a block's warps has sums of its own in shared memory. */
+static ht_tilecsc_shape wanted_shape(ht_context *ctx, const ht_backend *backend, const ht_operator_options *options) {
+  static const int64_t DEVICE_BLOCKS = 528; /* four on each of an H100's or H200's multiprocessors */
+  ht_tilecsc_shape shape = {.rows = (int)options->tile_rows,
+                            .most_rows = HT_TILECSC_MOST_ROWS,
+                            .least_blocks = 2 * (int64_t)ctx->threads,
+                            .interleaved = backend->tilecsc_interleaved,
+                            .column_sums = (int)options->column_sums};
   if (ht_backend_is_host(ctx, backend)) return shape;
-  shape.most_rows = DEVICE_ROWS;
-  shape.least_blocks = DEVICE_BLOCKS;
+  shape.most_rows = HT_TILECSC_INTERLEAVED_ROWS;
+  shape.device_blocks = DEVICE_BLOCKS;
   return shape;
 }
 
@@ -109,10 +114,11 @@ ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_backend *backend,
   ht_status status;
   tilecsc_operator *self;
   *op = NULL;
-  HT_CHECK(ctx, !options->tile_rows || (options->tile_rows >= HT_TILECSC_LEAST_ROWS && options->tile_rows <= HT_TILECSC_MOST_ROWS),
-           HT_BAD_OPTION, "tile-rows is 0 (chosen) or %d to %d with format tilecsc, and is %lld", HT_TILECSC_LEAST_ROWS,
-           HT_TILECSC_MOST_ROWS, (long long)options->tile_rows);
-  const ht_tilecsc_shape shape = wanted_shape(ctx, backend, options->tile_rows);
+  const int most = backend->tilecsc_interleaved ? HT_TILECSC_INTERLEAVED_ROWS : HT_TILECSC_MOST_ROWS;
+  HT_CHECK(ctx, !options->tile_rows || (options->tile_rows >= HT_TILECSC_LEAST_ROWS && options->tile_rows <= most), HT_BAD_OPTION,
+           "tile-rows is 0 (chosen) or %d to %d with format tilecsc on the %s backend, and is %lld", HT_TILECSC_LEAST_ROWS, most,
+           backend->name, (long long)options->tile_rows);
+  const ht_tilecsc_shape shape = wanted_shape(ctx, backend, options);
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *self, &self));
   self->base = (ht_operator){.ctx = ctx,
                              .backend = backend,

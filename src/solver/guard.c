@@ -22,7 +22,8 @@ static int64_t iteration_limit(const ht_guard *g) {
 }
 
 static double replace_below(const ht_guard *g) {
-  double below = g->drop * g->reference, watched = ht_guard_decides_unseen(g) ? ht_guard_watch(g) : -1;
+  double below = g->drop * g->reference, watched = ht_guard_decides_unseen(g) ? ht_guard_watch_drop(g) * g->watched : -1;
+  if (!(watched > g->loop->state.goal)) watched = -1;
   if (!(g->to_replace < HT_LEVEL_64 && g->drop > 0 && below > g->loop->state.goal)) below = -1;
   return fmax(below, watched);
 }
@@ -48,6 +49,8 @@ static void set_events(ht_guard *g) {
   s->goal = g->options->stopping == HT_STOPPING_PAPER ? g->goal : fmax(g->goal * AIM, g->norm_b * LOWEST_AIM);
   int mends = g->options->guard;
   s->replace_below = mends ? replace_below(g) : -1;
+  s->watch = s->replace_below > 0 && unseen && g->to_replace == HT_LEVEL_64 ? ht_guard_watch_drop(g) : 0;
+  s->watched = g->watched;
   s->grow_above = mends && ht_guard_lowest_level(g) < HT_LEVEL_64 ? 1e6 * g->reference : INFINITY;
   s->iteration_end = iteration_limit(g);
   s->decide_at = (g->policy.decide || g->policy.window) && g->loop->op->blocks && !blind ? g->next_look : INT64_MAX;
@@ -114,6 +117,7 @@ static ht_status iterate(ht_guard *g, ht_outcome *outcome, double *norm) {
     if (!unseen) record_levels(g, product);
     ht_cg_event event = g->loop->calls->run(g->loop);
     HT_TRY(g->ctx, g->certifier.backend->failed(g->ctx));
+    if (unseen) g->watched = s->watched;
     if (unseen) ht_guard_follow_unseen(g);
     if (unseen) record_levels(g, product);
     record_time(g);

@@ -93,7 +93,7 @@ void ht_guard_note_levels(ht_guard *guard); /* after the loop's residual was mad
 void ht_guard_consult_policy(ht_guard *guard);
 int ht_guard_decides_unseen(const ht_guard *guard); /* a learned policy, on the device: levels are known where a run ends */
 void ht_guard_follow_unseen(ht_guard *guard);       /* after such a run */
-double ht_guard_watch(const ht_guard *guard);       /* ||r|| at which such a run must end; -1: nowhere */
+double ht_guard_watch_drop(const ht_guard *guard);  /* how far ||r|| may fall until such a run must tell what was chosen; 0: any */
 void ht_guard_give_up_level(ht_guard *guard);       /* it failed: over to the policy's fallback where it has one, else one level up */
 double ht_guard_usual_drop(ht_level level);         /* how far the residual may fall before it is first replaced; 0: never */
 double ht_guard_first_drop(const ht_guard *guard, ht_level level); /* the same, where no action says another */

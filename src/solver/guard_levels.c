@@ -62,12 +62,11 @@ void ht_guard_follow_unseen(ht_guard *g) {
   follow_levels(g, lowest, g->watched);
 }
 
-/* ||r|| at which a level that came into use since `watched` would have to be replaced: the run ends there, and tells. It does not depend on
- * where runs ended for other reasons, some of which depend on the clock. */
-double ht_guard_watch(const ht_guard *g) {
-  double below = fmax(g->drop, ht_guard_first_drop(g, g->floor)) * g->watched;
+/* How far ||r|| may fall from `watched` until a level that came into use since would have to be replaced, 0 where none could: there the run
+ * ends, and tells, if there is one. It does not depend on where runs ended for other reasons, some of which depend on the clock. */
+double ht_guard_watch_drop(const ht_guard *g) {
   int matters = inexact_level(g, g->floor) < g->to_replace && g->options->stopping == HT_STOPPING_TRUE;
-  return matters && below > g->loop->state.goal ? below : -1;
+  return matters ? fmax(g->drop, ht_guard_first_drop(g, g->floor)) : 0;
 }
 
 void ht_guard_consult_policy(ht_guard *g) {

@@ -83,7 +83,8 @@ static ht_status create(ht_trainer *t) {
                                         .random_right_sides = o->rhs == HT_RIGHT_SIDE_RANDOM,
                                         .rtol = o->rtol,
                                         .gamma = o->gamma,
-                                        .gae_lambda = o->gae_lambda};
+                                        .gae_lambda = o->gae_lambda,
+                                        .tile_cost = o->tile_cost};
   for (int k = 0; k < t->matrices; k++) view[k] = ht_matrix_view(t->environment[k]->symmetric);
   return t->backend->learner_create(t->ctx, &settings, t->matrices, view, &t->learner);
 }

@@ -38,7 +38,7 @@ static ht_status tabulate_split(ht_environment *e) {
 }
 
 static ht_status make_operator(ht_environment *e, int on_device) {
-  ht_operator_options options = {.exactness_flags = 1};
+  ht_operator_options options = {.exactness_flags = 1, .column_sums = e->options->reward != HT_REWARD_PAPER}; /* the paper has none */
   HT_TRY(e->ctx, ht_backend_find(e->ctx, "cpu", &e->backend));
   HT_TRY(e->ctx, choose_symmetric(e));
   if (e->options->format != HT_TRAIN_TILECSC)

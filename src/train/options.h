@@ -9,6 +9,8 @@ enum { HT_RIGHT_SIDE_AUTO, HT_RIGHT_SIDE_ONES, HT_RIGHT_SIDE_RANDOM };
 enum { HT_REPLACE_AUTO, HT_REPLACE_YES, HT_REPLACE_NO };
 enum { HT_TRAIN_PRECOND_NONE, HT_TRAIN_PRECOND_JACOBI, HT_TRAIN_PRECOND_BOTH };
 enum { HT_TRAIN_AUTO, HT_TRAIN_SPLIT, HT_TRAIN_TILECSC };
+enum { HT_LOSS_MEAN, HT_LOSS_SUM };
+enum { HT_CREDIT_OWN, HT_CREDIT_SHARED };
 
 #define HT_TRAIN_OPTIONS(X)                                                                                                                \
   X(INTEGER, episodes, 1000, 1, 1e9, AT_SOLVE, NULL, "solves to learn from")                                                               \
@@ -44,6 +46,12 @@ enum { HT_TRAIN_AUTO, HT_TRAIN_SPLIT, HT_TRAIN_TILECSC };
   X(INTEGER, epochs, 10, 1, 1000, AT_SOLVE, NULL, "passes over them")                                                                      \
   X(INTEGER, minibatch, 128, 1, 1e6, AT_SOLVE, NULL, "transitions a step of Adam")                                                         \
   X(INTEGER, tiles, 32, 1, 1024, AT_SOLVE, NULL, "most tiles of an iteration that are learned from")                                       \
+  X(CHOICE, loss, 0, 0, 1, AT_SOLVE, "mean|sum",                                                                                           \
+    "of an iteration's policy: the mean over its tiles, or the sum, as where its actions are one; the entropy is the mean either way")     \
+  X(CHOICE, credit, 0, 0, 1, AT_SOLVE, "own|shared",                                                                                       \
+    "whose cost a tile's advantage has (reward paper): its own, or the mean over the iteration's tiles")                                   \
+  X(REAL, tile_cost, 1, 1e-6, 1e6, AT_SOLVE, NULL,                                                                                         \
+    "C(a) of equation 11 for a tile at FP64, half and a quarter of it below (reward paper): 1 by share, 8 by bytes of a value")            \
   X(REAL, clip, 0.2, 1e-6, 10, AT_SOLVE, NULL, "of the ratio of probabilities")                                                            \
   X(REAL, value_weight, 0.25, 0, 100, AT_SOLVE, NULL, "of the value's loss")                                                               \
   X(REAL, entropy_weight, -1, -1, 100, AT_SOLVE, NULL, "of the entropy; -1: 0.02 with the reward paper, else 0.002")                       \

@@ -32,6 +32,7 @@ ht_status ht_ppo_create(ht_context *ctx, const ht_ppo_settings *settings, ht_net
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *p, &p));
   p->ctx = ctx;
   p->settings = *settings;
+  p->deviation = 1;
   if (p->settings.minibatch > transitions) p->settings.minibatch = transitions;
   p->network = network;
   p->weights = ht_network_size(network->inputs, network->hidden, network->actions);
@@ -69,7 +70,8 @@ static void transition_loss(const ht_ppo *p, const ht_ppo_batch *batch, int64_t 
   float miss = value / (float)rows - batch->target[t];
   for (int64_t r = 0; r < rows; r++) {
     float *g = gradient + r * width;
-    ht_learning_tile_loss(&p->settings, actions, batch->advantage[t], batch->action[first + r], batch->log_probability[first + r], share,
+    float advantage = ht_learning_tile_advantage(&p->settings, batch->advantage[t], batch->action + first, rows, r, p->deviation);
+    ht_learning_tile_loss(&p->settings, actions, advantage, batch->action[first + r], batch->log_probability[first + r], share, rows,
                           y + r * width, g, loss);
     g[actions] = (float)p->settings.value_weight * 2 * miss * share;
   }
@@ -133,13 +135,15 @@ void ht_ppo_step(ht_ppo *p) {
   ht_packed_load(&p->packed, p->network);
 }
 
-static void standardise(int64_t count, float *v) {
+/* Returns the deviation of before. */
+static double standardise(int64_t count, float *v) {
   double mean = 0, square = 0;
   for (int64_t i = 0; i < count; i++) mean += v[i];
   mean /= (double)count;
   for (int64_t i = 0; i < count; i++) square += (v[i] - mean) * (v[i] - mean);
   double deviation = sqrt(square / (double)count) + 1e-8;
   for (int64_t i = 0; i < count; i++) v[i] = (float)((v[i] - mean) / deviation);
+  return deviation;
 }
 
 static void shuffle(int64_t count, uint32_t *order, uint64_t seed) {
@@ -155,7 +159,7 @@ static void shuffle(int64_t count, uint32_t *order, uint64_t seed) {
 void ht_ppo_update(ht_ppo *p, ht_ppo_batch *batch, uint64_t seed, ht_ppo_loss *mean) {
   int64_t parts = 0;
   *mean = (ht_ppo_loss){0};
-  standardise(batch->transitions, batch->advantage);
+  p->deviation = standardise(batch->transitions, batch->advantage);
   for (int64_t epoch = 0; epoch < p->settings.epochs; epoch++) {
     shuffle(batch->transitions, p->shuffled, ht_random_bits(seed, (uint64_t)epoch));
     for (int64_t first = 0; first < batch->transitions; first += p->settings.minibatch, parts++) {

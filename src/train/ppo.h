@@ -25,6 +25,7 @@ typedef struct ht_ppo {
   int64_t weights;                  /* how many */
   float *gradient, *first, *second; /* of the weights; Adam's moments */
   int64_t steps;                    /* of Adam */
+  double deviation;                 /* of the batch's advantages before they were standardised */
   uint32_t *shuffled;
   float *sums; /* a padded gradient a slot */
   struct ht_ppo_slot {

@@ -7,10 +7,10 @@
 
 /* ---- reward ---- */
 
-static double reward_paper(const ht_course *c, double before) {
+static double reward_paper(const ht_course *c, double before, double tile_cost) {
   int32_t count[HT_LEVELS] = {0};
   for (int64_t b = 0; b < c->environment->blocks; b++) count[c->level[b]]++;
-  return ht_learning_reward(before, c->norm_r, count, c->environment->blocks, c->broken, c->reached);
+  return ht_learning_reward(before, c->norm_r, count, c->environment->blocks, c->broken, c->reached, tile_cost);
 }
 
 /* How far a residual, by ||b||, has come on a log scale: 0 at the start, 1 at the tolerance, or where FP64 ends. */
@@ -114,7 +114,7 @@ static void run_lane(ht_rollout *r, const ht_packed *packed, int k) {
     if (c->over) begin_episode(r, k);
     act(r, packed, lane, t);
     double before = c->norm_r, share = ht_course_step(c, ht_most_iterations(c->environment));
-    double reward = r->options->reward == HT_REWARD_PAPER ? reward_paper(c, before) : reward_progress(lane, share);
+    double reward = r->options->reward == HT_REWARD_PAPER ? reward_paper(c, before, r->options->tile_cost) : reward_progress(lane, share);
     lane->total += reward;
     r->reward[t] = (float)reward;
     r->last[t] = (uint8_t)c->over;

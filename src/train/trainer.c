@@ -152,7 +152,10 @@ static ht_status prepare(ht_trainer *t) {
                                     .learning_rate = o->learning_rate,
                                     .gradient_clip = o->gradient_clip,
                                     .epochs = o->epochs,
-                                    .minibatch = o->minibatch};
+                                    .minibatch = o->minibatch,
+                                    .own_cost =
+                                        o->reward == HT_REWARD_PAPER && o->credit == HT_CREDIT_OWN ? HT_LEARNING_COST * o->tile_cost : 0,
+                                    .summed = o->loss == HT_LOSS_SUM};
   HT_TRY(ctx, ht_ppo_create(ctx, &settings, &t->network, transitions, rows, &t->ppo));
   if (is_window(t)) return HT_OK; /* its FP64 solves are made */
   if (ht_trains_on_device(t)) return ht_device_prepare(t);

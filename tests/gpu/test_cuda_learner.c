@@ -116,7 +116,7 @@ static void check_loss(const ht_ppo_loss *cpu, const ht_ppo_loss *device) {
 
 /* After one step a weight has moved by the rate times g / |g|, about: what the gradients' difference makes of that. */
 static void one_step_is_the_cpus(gpu *g, int hidden, int64_t most) {
-  const ht_ppo_settings settings = {0.2, 0.25, 0.02, 1e-3, 0.5, 1, 1000};
+  const ht_ppo_settings settings = {0.2, 0.25, 0.02, 1e-3, 0.5, 1, 1000, 0, 0};
   both f;
   ht_ppo_loss cpu, device;
   double worst = 0;
@@ -151,7 +151,7 @@ static void steps_are_those_of_the_cpu(void **state) {
 /* Many steps: the difference stays small beside the way that was gone. Minibatches of 20 of 96 transitions: the last one is smaller. */
 static void updates_are_those_of_the_cpu(void **state) {
   (void)state;
-  const ht_ppo_settings settings = {0.2, 0.25, 0.02, 1e-3, 0.5, 3, 20};
+  const ht_ppo_settings settings = {0.2, 0.25, 0.02, 1e-3, 0.5, 3, 20, 0, 0};
   gpu g = gpu_open();
   both f;
   ht_ppo_loss cpu, device;
@@ -177,7 +177,7 @@ static void updates_are_those_of_the_cpu(void **state) {
 
 static void no_step_goes_to_nowhere(void **state) {
   (void)state;
-  const ht_ppo_settings settings = {0.2, 0.25, 0.02, 1e-3, 0.5, 1, 1000};
+  const ht_ppo_settings settings = {0.2, 0.25, 0.02, 1e-3, 0.5, 1, 1000, 0, 0};
   gpu g = gpu_open();
   both f;
   ht_ppo_loss loss;

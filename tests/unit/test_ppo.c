@@ -27,7 +27,7 @@ typedef struct fixture {
   uint32_t order[TRANSITIONS];
 } fixture;
 
-static const ht_ppo_settings SETTINGS = {0.2, 0.25, 0.02, 1e-2, 0.5, 3, TRANSITIONS};
+static const ht_ppo_settings SETTINGS = {0.2, 0.25, 0.02, 1e-2, 0.5, 3, TRANSITIONS, 0, 0};
 
 static void fill_batch(fixture *f) {
   static int32_t rows[TRANSITIONS];
@@ -80,13 +80,22 @@ static const double *layer(const double *w, int inputs, int outputs, int relu, c
   return w + (inputs + 1) * outputs;
 }
 
-static double tile_term(const fixture *f, int row, double advantage, const double *logits) {
+static double cost_of(const fixture *f, int row) { return f->batch.action[row] == 0 ? 1 : f->batch.action[row] == 1 ? 0.5 : 0.25; }
+
+static double own_advantage(const fixture *f, int t, int r) {
+  double mean = 0, advantage = f->batch.advantage[t];
+  for (int k = 0; k < f->batch.rows[t]; k++) mean += cost_of(f, t * TILES + k) / f->batch.rows[t];
+  return advantage + f->ppo->settings.own_cost * (mean - cost_of(f, t * TILES + r)) / f->ppo->deviation;
+}
+
+/* policy: the weight of its part, by that of the entropy. */
+static double tile_term(const fixture *f, int row, double advantage, double policy, const double *logits) {
   double sum = 0, entropy = 0;
   for (int a = 0; a < ACTIONS; a++) sum += exp(logits[a]);
   for (int a = 0; a < ACTIONS; a++) entropy -= exp(logits[a]) / sum * (logits[a] - log(sum));
   double ratio = exp(logits[f->batch.action[row]] - log(sum) - f->batch.log_probability[row]);
   double bounded = fmin(fmax(ratio, 1 - SETTINGS.clip), 1 + SETTINGS.clip);
-  return -fmin(ratio * advantage, bounded * advantage) - SETTINGS.entropy_weight * entropy;
+  return -policy * fmin(ratio * advantage, bounded * advantage) - SETTINGS.entropy_weight * entropy;
 }
 
 static double loss_in_double(const fixture *f, const double *weights) {
@@ -100,7 +109,8 @@ static double loss_in_double(const fixture *f, const double *weights) {
       w = layer(w, HIDDEN, HIDDEN, 1, h1, h2);
       w = layer(w, HIDDEN, ACTIONS, 0, h2, logits);
       layer(w, HIDDEN, 1, 0, h2, &v);
-      policy += tile_term(f, t * TILES + r, f->batch.advantage[t], logits) / f->batch.rows[t];
+      double part = f->ppo->settings.summed ? f->batch.rows[t] : 1;
+      policy += tile_term(f, t * TILES + r, own_advantage(f, t, r), part, logits) / f->batch.rows[t];
       value += v / f->batch.rows[t];
     }
     loss += (policy + SETTINGS.value_weight * (value - f->batch.target[t]) * (value - f->batch.target[t])) / TRANSITIONS;
@@ -113,15 +123,14 @@ static double loss_in_double(const fixture *f, const double *weights) {
 /* Each weight's sum runs over up to 63 tiles and a few terms each, of size about 1. */
 static const double TOLERANCE = 64 * 8 * (double)FLT_EPSILON / 2;
 
-static void gradients_are_those_of_the_loss(void **state) {
-  fixture *f = *state;
+static void check_gradients(fixture *f) {
   int64_t size = f->ppo->weights, kinks = 0;
-  double weights[2000];
+  double weights[2000], tolerance = TOLERANCE * (f->ppo->settings.summed ? TILES : 1);
   ht_ppo_loss loss;
   for (int64_t i = 0; i < size; i++) weights[i] = f->net.weights[i];
   ht_ppo_gradient(f->ppo, &f->batch, TRANSITIONS, f->order, &loss);
   double whole = loss_in_double(f, weights);
-  assert_true(fabs(loss.total - whole) < TOLERANCE);
+  assert_true(fabs(loss.total - whole) < tolerance);
   assert_true(loss.clipped > 0.1 && loss.clipped < 0.9);
   for (int64_t i = 0; i < size; i++) {
     const double step = 1e-6; /* cube root of the unit roundoff, about */
@@ -135,9 +144,25 @@ static void gradients_are_those_of_the_loss(void **state) {
       kinks++; /* a ReLU or the clip between the two */
       continue;
     }
-    assert_true(fabs((above - below) / (2 * step) - f->ppo->gradient[i]) < TOLERANCE);
+    assert_true(fabs((above - below) / (2 * step) - f->ppo->gradient[i]) < tolerance);
   }
   assert_true(kinks < size / 50);
+}
+
+static void gradients_are_those_of_the_loss(void **state) { check_gradients(*state); }
+
+/* Summed over up to TILES tiles: as many times the terms. */
+static void so_are_those_of_the_sum_over_tiles(void **state) {
+  fixture *f = *state;
+  f->ppo->settings.summed = 1;
+  check_gradients(f);
+}
+
+static void so_are_those_with_each_tile_s_own_cost(void **state) {
+  fixture *f = *state;
+  f->ppo->settings.own_cost = 0.8;
+  f->ppo->deviation = 1.7;
+  check_gradients(f);
 }
 
 static void gradients_do_not_depend_on_threads(void **state) {
@@ -253,6 +278,8 @@ static int dump(const char *path) {
 int main(int argc, char **argv) {
   if (argc == 3 && !strcmp(argv[1], "--dump")) return dump(argv[2]);
   const struct CMUnitTest tests[] = {TEST(gradients_are_those_of_the_loss),
+                                     TEST(so_are_those_of_the_sum_over_tiles),
+                                     TEST(so_are_those_with_each_tile_s_own_cost),
                                      TEST(gradients_do_not_depend_on_threads),
                                      TEST(a_large_gradient_is_cut),
                                      TEST(no_step_goes_to_nowhere),

@@ -34,6 +34,7 @@ typedef struct ht_cuda_cg_scalars {
   double level_groups[3];  /* groups read at each level since the run began, for the bytes; the paper's engine: bytes */
   double product_bytes[3]; /* the paper's engine: of a product with the blocks' levels as they are */
   int32_t recount;         /* these are to be counted anew: levels changed */
+  double watch, watched;   /* as in ht_cg_state */
 } ht_cuda_cg_scalars;
 
 typedef struct ht_cuda_cg_vectors {
@@ -63,8 +64,9 @@ typedef struct ht_cuda_tiles_facts {
   const float *error_16, *error_32; /* largest column errors */
   const double *inverse_diagonal;   /* NULL: M = I */
   const double *bytes;              /* that a product reads for it: `blocks` numbers for each level */
-  int64_t row_blocks;
-  double *products; /* p's of each row block, which the product leaves */
+  int64_t row_blocks, tiles;
+  double *products;   /* p's of each row block, which the product leaves */
+  ht_tile_head *head; /* with the levels that are in use, but while `recount` says that they have changed since */
 } ht_cuda_tiles_facts;
 
 #endif

@@ -22,8 +22,17 @@ __device__ inline step_lengths lengths_of(const double *sum) {
   return {alpha, predicted > 0 ? predicted * inverse : 0, predicted};
 }
 
+// Where nothing was read low since the residual was last watched, there is nothing to replace: the next fall counts from here.
+__device__ inline void watch(ht_cuda_cg_scalars &s) {
+  if (!(s.watch > 0) || s.lowest < LEVEL_64 || !(s.norm_r <= s.replace_below)) return;
+  double below = s.watch * s.norm_r;
+  s.watched = s.norm_r;
+  s.replace_below = below > s.goal ? below : -1;
+}
+
 // Whether an iteration without fault is one that the host asked to stop at.
-__device__ inline int event_of_limits(const ht_cuda_cg_scalars &s) {
+__device__ inline int event_of_limits(ht_cuda_cg_scalars &s) {
+  watch(s);
   if (s.iteration >= s.iteration_end) return LIMIT;
   if (s.norm_r <= s.replace_below) return DROPPED;
   if (s.norm_r > s.grow_above) return GREW;
@@ -84,6 +93,20 @@ __device__ inline int decide(const ht_cuda_cg_scalars &c, double norm2, double l
 
 // s_i^2: exponents stay far from the ends of the range, as the store checks.
 __device__ inline double scale_squared(int16_t exponent) { return __hiloint2double((1023 + 2 * exponent) << 20, 0); }
+
+// Kernels of an iteration are launched while the one before them ends (ht_launch.early), where the device can: from here on what that one
+// has written is there, and
+__device__ inline void wait_for_the_one_before() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+// from here on the next one may take the place of blocks that are through.
+__device__ inline void let_the_next_begin() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
 
 // Sums over the warp, all lanes get the result; a fixed order.
 __device__ inline double warp_sum(double v) {

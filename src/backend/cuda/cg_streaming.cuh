@@ -24,20 +24,6 @@ enum {
   S_COUNT
 };
 
-// Kernels of an iteration are launched while the one before them ends (ht_launch.early), where the device can: from here on what that one
-// has written is there, and
-__device__ inline void wait_for_the_one_before() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-// from here on the next one may take the place of blocks that are through.
-__device__ inline void let_the_next_begin() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
-
 // Sum of one value a thread over the block, in thread 0.
 __device__ inline double block_sum(double v, double *shared) {
   v = warp_sum(v);

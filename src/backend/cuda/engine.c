@@ -360,6 +360,8 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
                                     .decide_rule = s->decide_rule,
                                     .decide_every = s->decide_every,
                                     .floor = s->floor,
+                                    .watch = s->watch,
+                                    .watched = s->watched,
                                     .lowest = HT_LEVEL_64,
                                     .recount = 1,
                                     .theta = s->theta,
@@ -473,6 +475,13 @@ static ht_status fetch_records(ht_engine *e, ht_cg_state *s, int64_t first) {
   return HT_OK;
 }
 
+/* Whether all blocks are at FP64 as they were before the run: then they need not be fetched. */
+static int stays_whole(const ht_engine *e, const ht_cg_state *s) {
+  int whole = s->decide_rule == HT_DECIDE_LEARNED && s->lowest == HT_LEVEL_64;
+  for (int64_t b = 0; b < e->blocks && whole; b++) whole = s->block_level[b] == HT_LEVEL_64;
+  return whole;
+}
+
 /* The scalars, the records, and what a policy on the host asked for: an event that brings no more than that needs no copy. */
 static ht_status fetch(ht_engine *e, ht_cg_state *s, int64_t first) {
   const ht_cuda_cg_scalars *told = e->v.told;
@@ -483,9 +492,10 @@ static ht_status fetch(ht_engine *e, ht_cg_state *s, int64_t first) {
   s->alpha = told->alpha;
   s->beta = told->beta;
   s->lowest = told->lowest;
+  s->watched = told->watched;
   HT_TRY(e->ctx, fetch_records(e, s, first));
   s->fresh = 0;
-  if (s->decide_rule != HT_DECIDE_HOST && s->block_level)
+  if (s->decide_rule != HT_DECIDE_HOST && s->block_level && !stays_whole(e, s))
     HT_TRY(e->ctx, ht_cuda_copy(e->cuda, e->blocks, e->v.block_level, s->block_level));
   if (told->event != HT_CG_DECIDE || !s->block_norm2) return HT_OK;
   ht_launch look = {.grid = (unsigned)smaller((e->blocks + WARPS - 1) / WARPS, 4096), .block = THREADS};

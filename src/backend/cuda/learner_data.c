@@ -73,6 +73,7 @@ ht_status ht_learner_make_matrix(ht_learner *l, int number, const ht_csr_view *r
   *g = (ht_learner_group){.n = rows->n,
                           .tiles = (rows->n + HT_COLUMN_BLOCK - 1) / HT_COLUMN_BLOCK,
                           .rtol = l->settings.rtol,
+                          .tile_cost = l->settings.tile_cost,
                           .seed = l->settings.seed,
                           .lanes = l->settings.lanes / l->matrices,
                           .first = number,

@@ -276,7 +276,7 @@ __device__ inline void conclude(const ht_learner_group &g, const ht_learner_batc
   }
   s.over = s.broken || s.reached || s.iteration >= g.control->most_iterations;
   for (int level = 0; level < 3 && g.judged; level++) s.share[level] += s.count[level];
-  double reward = ht_learning_reward(before, s.norm_r, s.count, g.tiles, s.broken, s.reached);
+  double reward = ht_learning_reward(before, s.norm_r, s.count, g.tiles, s.broken, s.reached, g.tile_cost);
   if (!g.judged || decision_due(g))
     for (int level = 0; level < 3; level++) s.count[level] = 0;
   if (g.judged) return;

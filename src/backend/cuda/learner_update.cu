@@ -25,14 +25,15 @@ __device__ inline float mean_value(const ht_learner_batch &b, int64_t t, int cou
   return (float)(sum / count);
 }
 
-// To mean 0 and deviation 1.
-__device__ inline void standardise(int64_t count, float *v, double *shared) {
+// To mean 0 and deviation 1; returns the deviation.
+__device__ inline double standardise(int64_t count, float *v, double *shared) {
   double sum = 0, square = 0;
   for (int64_t i = threadIdx.x; i < count; i += blockDim.x) sum += (double)v[i];
   double mean = sum_of_block(sum, shared) / (double)count;
   for (int64_t i = threadIdx.x; i < count; i += blockDim.x) square += ((double)v[i] - mean) * ((double)v[i] - mean);
   double deviation = sqrt(sum_of_block(square, shared) / (double)count) + 1e-8;
   for (int64_t i = threadIdx.x; i < count; i += blockDim.x) v[i] = (float)(((double)v[i] - mean) / deviation);
+  return deviation;
 }
 
 // Fisher and Yates: the places are drawn by all threads, the swaps made by one.
@@ -80,7 +81,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   __shared__ double shared[THREADS];
   uint32_t count = (uint32_t)b.transitions;
   if (blockIdx.x == 0) {
-    standardise(b.transitions, b.advantage, shared);
+    double deviation = standardise(b.transitions, b.advantage, shared);
+    if (threadIdx.x == 0) w.scalars->deviation = deviation;
     return;
   }
   int64_t epoch = blockIdx.x - 1;
@@ -130,8 +132,10 @@ __device__ inline void tile_loss(const ht_learner_batch &b, const ht_learner_wei
     for (int r = 0; r < my.rows; r++) value += values[my.first + r];
     float miss = value / (float)my.rows - b.target[my.transition];
     for (int a = 0; a < ACTIONS; a++) logits[a] = y[a * ROWS + row];
-    ht_learning_tile_loss(&w.settings, ACTIONS, b.advantage[my.transition], b.action[my.at], b.log_probability[my.at], share, logits,
-                          gradient, &loss);
+    float advantage = ht_learning_tile_advantage(&w.settings, b.advantage[my.transition], b.action + my.transition * b.most_rows, my.rows,
+                                                 row - my.first, w.scalars->deviation);
+    ht_learning_tile_loss(&w.settings, ACTIONS, advantage, b.action[my.at], b.log_probability[my.at], share, my.rows, logits, gradient,
+                          &loss);
     gradient[ACTIONS] = (float)w.settings.value_weight * 2 * miss * share;
     if (row == my.first) loss.value = (double)(miss * miss / (float)p.count);
   }

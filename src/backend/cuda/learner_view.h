@@ -63,7 +63,7 @@ typedef struct ht_learner_group {
   ht_learner_control *control;
   double *sums;      /* a block's and solve's */
   uint32_t *arrived; /* blocks that have left their sums */
-  double rtol;
+  double rtol, tile_cost;
   uint64_t seed;
   int32_t lanes, first, stride, all_lanes; /* solve k is lane first + k * stride of all */
   int32_t judged;                          /* the likeliest actions instead of sampled ones, and nothing is written down */
@@ -84,7 +84,8 @@ typedef struct ht_learner_batch {
 typedef struct ht_learner_scalars {
   uint64_t seed; /* of the order */
   int64_t part, parts;
-  int64_t steps; /* of Adam */
+  int64_t steps;    /* of Adam */
+  double deviation; /* of the advantages, before they were standardised */
   ht_ppo_loss loss;
   ht_adam adam;
   int32_t stands; /* the gradient is no number, or there is no part left */

@@ -57,6 +57,6 @@ ht_status ht_cuda_engine_set_network(ht_engine *e, const float *weights, int inp
 ht_status ht_cuda_decide(ht_engine *e) {
   const int64_t each = WARPS * HT_NETWORK_TILES, most = 4 * (int64_t)e->cuda->sms, blocks = (e->blocks + each - 1) / each;
   const int16_t *exponent = e->store ? e->store->view.exponent : NULL;
-  ht_launch launch = {.grid = (unsigned)(blocks < most ? blocks : most), .block = LANES * WARPS};
+  ht_launch launch = {.grid = (unsigned)(blocks < most ? blocks : most), .block = LANES * WARPS, .early = 1};
   return ht_cuda_launch(e->cuda, HT_KERNEL_network_decide, launch, HT_ARGS(&e->network, &e->blocks, &exponent, &e->v));
 }

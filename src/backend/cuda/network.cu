@@ -90,10 +90,12 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
                       const __grid_constant__ ht_cuda_cg_vectors v) {
   __shared__ uint4 weights[HT_NETWORK_FRAGMENTS * 32 / 2];
   __shared__ __align__(8) float biases[HT_NETWORK_BIASES];
-  if (v.scalars->event != CONTINUE) return;
   for (int i = threadIdx.x; i < HT_NETWORK_FRAGMENTS * 32 / 2; i += 32 * WARPS) weights[i] = ((const uint4 *)network.weights)[i];
   for (int i = threadIdx.x; i < HT_NETWORK_BIASES; i += 32 * WARPS) biases[i] = network.biases[i];
   __syncthreads();
+  wait_for_the_one_before(); // the weights are nobody's but ours
+  let_the_next_begin();
+  if (v.scalars->event != CONTINUE) return;
   const uint2 *fragments = (const uint2 *)weights;
   constexpr int layer_size = GROUPS * STEPS * 32;
   int lane = threadIdx.x & 31, floor = v.scalars->floor, lowest = LEVEL_64;

@@ -7,20 +7,14 @@ enum { STEP_THREADS = 512, STEP_WARPS = STEP_THREADS / 32, STEP_SUMS = 6 };
 
 /* Bytes that a product reads: a tile's streams at its level, the row indices and the metadata. */
 static ht_status count_bytes(ht_engine *e, const ht_tilecsc_view *a) {
-  ht_status status;
-  int64_t *entry = NULL;
-  int32_t *column = NULL;
-  HT_TRY_GOTO(e->ctx, status, ht_allocate_zeroed(e->ctx, HT_LEVELS * e->blocks, sizeof *e->host_bytes, &e->host_bytes), done);
-  HT_TRY_GOTO(e->ctx, status, ht_allocate(e->ctx, a->tiles + 1, sizeof *entry, &entry), done);
-  HT_TRY_GOTO(e->ctx, status, ht_allocate(e->ctx, a->tiles, sizeof *column, &column), done);
-  HT_TRY_GOTO(e->ctx, status, ht_cuda_copy(e->cuda, (a->tiles + 1) * 8, a->tile_entry, entry), done);
-  HT_TRY_GOTO(e->ctx, status, ht_cuda_copy(e->cuda, a->tiles * 4, a->tile_column, column), done);
-  for (int64_t t = 0; t < a->tiles; t++)
+  ht_tile_head *head;
+  HT_TRY(e->ctx, ht_allocate_zeroed(e->ctx, HT_LEVELS * e->blocks, sizeof *e->host_bytes, &e->host_bytes));
+  HT_TRY(e->ctx, ht_allocate(e->ctx, a->tiles, sizeof *head, &head));
+  ht_status status = ht_cuda_copy(e->cuda, a->tiles * (int64_t)sizeof *head, a->head, head);
+  for (int64_t t = 0; t < a->tiles && status == HT_OK; t++)
     for (int level = 0; level < HT_LEVELS; level++)
-      e->host_bytes[level * e->blocks + column[t]] += ht_tilecsc_tile_bytes(a, entry[t + 1] - entry[t], (ht_level)level);
-done:
-  ht_release(e->ctx, column);
-  ht_release(e->ctx, entry);
+      e->host_bytes[level * e->blocks + head[t].column] += ht_tilecsc_tile_bytes(a, 2 * (int64_t)head[t].pairs, (ht_level)level);
+  ht_release(e->ctx, head);
   return status;
 }
 
@@ -58,8 +52,10 @@ static ht_status choose_shapes(ht_engine *e) {
 static ht_status create(ht_engine *e, const ht_tilecsc_view *a, const float *const error[HT_LEVEL_64], const double *diagonal) {
   HT_TRY(e->ctx, ht_cuda_engine_allocate(e));
   HT_TRY(e->ctx, count_bytes(e, a));
-  e->facts = (ht_cuda_tiles_facts){.padded = e->padded, .blocks = e->blocks, .row_blocks = a->row_blocks};
+  e->facts = (ht_cuda_tiles_facts){.padded = e->padded, .blocks = e->blocks, .row_blocks = a->row_blocks, .tiles = a->tiles};
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->row_blocks * 8, &e->facts.products));
+  HT_TRY(e->ctx, place(e, a->tiles * (int64_t)sizeof *a->head, a->head, &e->facts.head));
+  e->tiles.head = e->facts.head;
   HT_TRY(e->ctx, place(e, e->blocks * 4, error[HT_LEVEL_16], &e->facts.error_16));
   HT_TRY(e->ctx, place(e, e->blocks * 4, error[HT_LEVEL_32], &e->facts.error_32));
   HT_TRY(e->ctx, place(e, HT_LEVELS * e->blocks * 8, e->host_bytes, &e->facts.bytes));
@@ -89,7 +85,7 @@ ht_status ht_cuda_engine_create_on_tiles(ht_context *ctx, const ht_tilecsc_view 
 
 void ht_cuda_paper_release(ht_engine *e) {
   const ht_cuda_tiles_facts *f = &e->facts;
-  const void *device[] = {f->error_16, f->error_32, f->inverse_diagonal, f->bytes, f->products};
+  const void *device[] = {f->error_16, f->error_32, f->inverse_diagonal, f->bytes, f->products, f->head};
   for (size_t k = 0; k < sizeof device / sizeof *device; k++) ht_cuda_release(e->cuda, (void *)(uintptr_t)device[k]);
   ht_release(e->ctx, e->host_bytes);
 }

@@ -111,7 +111,7 @@ __device__ inline void turn(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vecto
   if (looking) look(f, v, c, block, p);
 }
 
-__device__ inline int event_of(const ht_cuda_cg_scalars &s) {
+__device__ inline int event_of(ht_cuda_cg_scalars &s) {
   if (!isfinite(s.norm_r) || !isfinite(s.rz) || !isfinite(s.beta)) return NONFINITE;
   if (s.norm_r <= s.goal) return REACHED;
   return event_of_limits(s);
@@ -192,7 +192,7 @@ __device__ inline void redirect(const ht_cuda_tiles_facts &f, const ht_cuda_cg_v
   }
 }
 
-// The bytes that a product reads at each level, where each block has its own: after levels changed.
+// After levels changed: the bytes that a product reads at each of them, and each tile's level to its head, where products look for it.
 __device__ inline void count(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const share &my, double (*shared)[WARPS]) {
   double bytes[3] = {};
 #pragma unroll 1
@@ -203,6 +203,8 @@ __device__ inline void count(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vect
     for (int k = 0; k < 3; k++) bytes[k] += level == k ? more : 0;
   }
   leave_sums(v.sums + S_BYTES * gridDim.x, bytes, shared);
+  for (int64_t t = blockIdx.x * (int64_t)THREADS + threadIdx.x; t < f.tiles; t += gridDim.x * (int64_t)THREADS)
+    f.head[t].level = v.block_level[f.head[t].column];
 }
 
 __device__ inline void take_count(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars &c, double (*shared)[WARPS]) {
@@ -218,6 +220,7 @@ template <bool FIRST> __device__ inline void step(const ht_cuda_tiles_facts &f, 
   __shared__ ht_cuda_cg_scalars c;
   __shared__ double shared[3][WARPS];
   cg::grid_group grid = cg::this_grid();
+  let_the_next_begin();
   if (v.scalars->event != CONTINUE) return;
   if (threadIdx.x == 0) c = *v.scalars;
   int lane = threadIdx.x & 31;

@@ -5,7 +5,8 @@ enum { MOST_WARPS = 8, FEW_WARPS = 4, WARPS_TO_FILL = 32 /* of a multiprocessor 
 
 /* As many warps a row block as its tiles keep busy and shared memory has sums for; half as many where the device is full all the same. */
 ht_launch ht_cuda_tilecsc_shape(const ht_cuda *cuda, const ht_tilecsc_view *a) {
-  int64_t warps = MOST_WARPS, row_bytes = (a->rows_per_block + 1) * (int64_t)sizeof(double), full = WARPS_TO_FILL * (int64_t)cuda->sms;
+  int64_t warps = MOST_WARPS, row_bytes = (a->rows_per_block + HT_COLUMN_BLOCK) * (int64_t)sizeof(double),
+          full = WARPS_TO_FILL * (int64_t)cuda->sms;
   while (warps > 1 && (warps * row_bytes > cuda->shared_block_bytes || warps * a->row_blocks >= a->tiles)) warps /= 2;
   if (warps > FEW_WARPS && FEW_WARPS * a->row_blocks >= full - full / 8) warps = FEW_WARPS;
   return (ht_launch){.grid = (unsigned)a->row_blocks, .block = (unsigned)(32 * warps), .shared_bytes = (unsigned)(warps * row_bytes)};
@@ -16,16 +17,16 @@ ht_status ht_cuda_tilecsc_launch(ht_cuda *cuda, const ht_tilecsc_view *a, const 
   ht_cuda_tiles tiles = {.n = a->n,
                          .rows_per_block = a->rows_per_block,
                          .tile_row_start = a->tile_row_start,
-                         .tile_column = a->tile_column,
-                         .tile_entry = a->tile_entry,
-                         .column_count = (const uint32_t *)(const void *)a->column_count,
-                         .row_index = a->row_index,
+                         .head = a->head,
+                         .index = a->row_index,
                          .exponent = a->exponent,
+                         .lack_16 = a->lack_16,
                          .value_f64 = a->value_f64,
                          .value_f32 = a->value_f32,
                          .value_bf16 = a->value_bf16};
-  return ht_cuda_launch(cuda, HT_KERNEL_tilecsc_multiply, ht_cuda_tilecsc_shape(cuda, a),
-                        HT_ARGS(&tiles, &level, &scalars, &x, &y, &products));
+  ht_launch launch = ht_cuda_tilecsc_shape(cuda, a);
+  launch.early = 1;
+  return ht_cuda_launch(cuda, HT_KERNEL_tilecsc_multiply, launch, HT_ARGS(&tiles, &level, &scalars, &x, &y, &products));
 }
 
 void ht_cuda_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y) {

@@ -22,6 +22,7 @@
 #ifndef HT_BACKEND_CUDA_VIEW_H
 #define HT_BACKEND_CUDA_VIEW_H
 #include <stdint.h>
+#include "backend/tiles.h"
 
 enum {
   HT_WARP = 32,
@@ -98,11 +99,10 @@ typedef struct ht_cuda_tiles {
   int64_t n;
   int32_t rows_per_block;
   const int64_t *tile_row_start;
-  const int32_t *tile_column;
-  const int64_t *tile_entry;
-  const uint32_t *column_count; /* of a lane's two columns, 16 bits each */
-  const uint16_t *row_index;
+  const ht_tile_head *head;
+  const uint16_t *index;
   const int16_t *exponent;
+  const float *lack_16;
   const double *value_f64;
   const float *value_f32;
   const uint16_t *value_bf16;
