@@ -7,7 +7,8 @@ usage: bench/cpu_cg.py [--halftone build/halftone] [--suite bench/suite.tsv] [--
 Each pair runs every contestant once, one after the other; ratios are medians of the pairs' ratios. Time to solution is set-up plus
 solve plus certificate on our side, solve plus certificate on PETSc's. Needs numpy and scipy; PETSc where --peer petsc.
 """
-import argparse, csv, datetime, json, math, os, pathlib, shlex, statistics, subprocess, sys, tempfile
+import argparse, csv, datetime, json, os, pathlib, shlex, statistics, subprocess, sys, tempfile
+from means import geomean
 
 HERE = pathlib.Path(__file__).resolve().parent
 ENV = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
@@ -48,9 +49,6 @@ def run_ours(exe, path, policy, precond):
 
 
 def median(v): return statistics.median(v)
-
-
-def geomean(v): return math.exp(sum(map(math.log, v)) / len(v)) if v else float("nan")
 
 
 def measure(row, args, peer, folder):

@@ -7,6 +7,9 @@ import argparse, csv, datetime, json, math, os, pathlib, shlex, statistics, subp
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE.parent))
+from means import geomean
+
 LEAST_ITERATIONS, MOST_ITERATIONS = 50, 10000  # of FP64: below and above a run is listed, not averaged
 PAPER_TRAINING = "--reward paper"  # equation 11 with the paper's hyperparameters; training.py has other readings
 SETTINGS = {  # what is compared under which rules
@@ -293,11 +296,6 @@ def by_matrix(rows):
     out = {}
     for r in rows: out.setdefault(r["matrix"], {})[r["contestant"]] = r
     return out
-
-
-def geomean(v):
-    v = [x for x in v if x and x > 0]
-    return math.exp(sum(map(math.log, v)) / len(v)) if v else float("nan")
 
 
 def mean(v): return sum(v) / len(v) if v else float("nan")

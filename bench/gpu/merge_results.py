@@ -6,15 +6,19 @@ usage: bench/gpu/merge_results.py A.json B.json ... -o bench/results/h200-cg-DAT
 The runs must be of one card, driver and commit; of a matrix, policy, preconditioner and right-hand side that comes twice the later
 file's row stays. Each row keeps the bandwidth that its own run measured.
 """
-import argparse, json, math
+import argparse, json, pathlib, sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from means import geomean
 
 GROUP = ("class", "policy", "precond")
 MEANS = ("speedup_cusparse", "speedup_graph", "speedup_f64", "share_of_read_bandwidth")
 
 
-def geomean(values):
-    values = [v for v in values if v and v > 0]
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+def mean_or_none(values):
+    """JSON knows no NaN."""
+    mean = geomean(values)
+    return mean if mean == mean else None
 
 
 def main():
@@ -31,7 +35,7 @@ def main():
             rows[(r["matrix"], r["policy"], r["precond"], r["rhs"])] = r
     rows, groups = list(rows.values()), {}
     for r in rows: groups.setdefault(tuple(r.get(k, "") for k in GROUP + ("rhs",)), []).append(r)
-    summary = [dict(zip(GROUP + ("rhs",), group), rows=len(g), averaged=sum(r["averaged"] == 1 for r in g), **{m: geomean([r[m] for r in g if r["averaged"] == 1]) for m in MEANS}) for group, g in groups.items()]
+    summary = [dict(zip(GROUP + ("rhs",), group), rows=len(g), averaged=sum(r["averaged"] == 1 for r in g), **{m: mean_or_none([r[m] for r in g if r["averaged"] == 1]) for m in MEANS}) for group, g in groups.items()]
     head = {k: v for k, v in files[0].items() if k not in ("rows", "summary", "rhs")}
     with open(args.output, "w") as out:
         text = json.dumps(head, indent=1)[:-2]

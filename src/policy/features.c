@@ -23,6 +23,15 @@ static float decades(double above, double below, double unit) {
   return bounded((log10(above) - log10(below)) / unit);
 }
 
+double ht_promised_slope(double smallest, double largest) { return 2 * log10(exp(1)) * sqrt(smallest / largest); }
+
+/* Below 1 on a plateau. */
+static float pace(const ht_feature_view *v) {
+  enum { RECENT = 16 };
+  double recent = log10(v->residual_16 / v->residual) / RECENT, mean = log10(v->residual_start / v->residual) / (double)v->iteration;
+  return mean > 0 ? bounded(recent / mean) : 0;
+}
+
 void ht_features_fill(const ht_feature_view *v, float f[HT_FEATURES]) {
   f[HT_FEATURE_fallen] = decades(v->residual_start, v->residual, 10);
   f[HT_FEATURE_remaining] = decades(v->residual, v->residual_goal, 10);
@@ -43,6 +52,13 @@ void ht_features_fill(const ht_feature_view *v, float f[HT_FEATURES]) {
   f[HT_FEATURE_streamed] = decades(v->bytes_streamed, v->cache_bytes, 4);
   f[HT_FEATURE_node] = bounded(v->unknowns_per_node / 3.0);
   f[HT_FEATURE_device] = bounded(v->device);
+  f[HT_FEATURE_spread] = decades(v->diagonal_range, 1, 8);
+  f[HT_FEATURE_pace] = pace(v);
+  f[HT_FEATURE_rate] = decades(v->slope, ht_promised_slope(v->ritz_smallest, v->ritz_largest), 2);
+  f[HT_FEATURE_again_16] = decades(v->again_16, v->left, 1);
+  f[HT_FEATURE_again_32] = decades(v->again_32, v->left, 1);
+  f[HT_FEATURE_owed] = decades(v->owed, v->residual, 8);
+  f[HT_FEATURE_again] = decades(v->again, v->left, 1);
   f[HT_FEATURE_gap] = decades(v->gap_used, v->gap_allowed, 8);
   f[HT_FEATURE_level] = bounded((double)v->level / LEVEL_STEPS);
   f[HT_FEATURE_floor] = bounded((double)v->floor / LEVEL_STEPS);

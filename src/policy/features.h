@@ -23,10 +23,17 @@ typedef struct ht_feature_view {
   double cost_16, cost_32; /* ht_policy_cost */
   double lost_16, lost_32; /* ||(A - A_level) p||, alpha times which a product adds to the gap */
   int unknowns_per_node, device;
+  double diagonal_range;                  /* largest entry by the smallest */
+  double residual_16;                     /* 16 iterations ago */
+  double slope;                           /* decades an iteration, of late */
+  double owed;                            /* what was lost to low levels since the residual was last true, as far as looks tell */
+  double again_16, again_32, again, left; /* iterations that a loss would take to fall to the goal, and that are left */
   double gap_used, gap_allowed;
   int level, floor; /* ht_level */
 } ht_feature_view;
 
+/* Decades that CG's residual falls an iteration where the eigenvalues lie between these, all along. */
+double ht_promised_slope(double smallest, double largest);
 void ht_features_fill(const ht_feature_view *view, float feature[HT_FEATURES]);
 /* All names with commas between them; returns the length it needs, as snprintf does. */
 size_t ht_feature_names(char *text, size_t size);

@@ -165,10 +165,9 @@ static ht_status put_to_use(ht_context *ctx, ht_learned *l, const ht_policy_opti
   return HT_OK;
 }
 
-ht_status ht_policy_create_learned(ht_context *ctx, const char *path, const ht_policy_options *options, ht_policy *policy, char *why) {
-  ht_learned *l;
-  HT_TRY(ctx, ht_learned_read(ctx, path, &l));
-  HT_TRY(ctx, put_to_use(ctx, l, options, policy, why));
+ht_status ht_policy_create_learned(ht_context *ctx, const char *path, ht_learned *learned, const ht_policy_options *options,
+                                   ht_policy *policy, char *why) {
+  HT_TRY(ctx, put_to_use(ctx, learned, options, policy, why));
   name_after(path, policy->name, sizeof policy->name);
   return HT_OK;
 }

@@ -178,14 +178,19 @@ static const char *learned_path(const ht_policy_options *options) {
   return options->policy + length;
 }
 
-ht_status ht_policy_wants_tiles(ht_context *ctx, const ht_policy_options *options, int *wants) {
+ht_status ht_policy_wants_tiles(ht_context *ctx, const ht_policy_options *options, ht_learned **read, int *wants) {
   const char *path = learned_path(options);
-  ht_learned *learned;
-  *wants = 0;
-  if (!path) return HT_OK;
-  HT_TRY(ctx, ht_learned_read(ctx, path, &learned));
-  *wants = learned->kind == HT_LEARNED_TILES;
-  ht_learned_release(ctx, learned);
+  if (path) HT_TRY(ctx, ht_learned_read(ctx, path, read));
+  *wants = path && (*read)->kind == HT_LEARNED_TILES;
+  return HT_OK;
+}
+
+static ht_status create_from_file(ht_context *ctx, const char *path, const ht_policy_options *options, ht_learned **read, ht_policy *policy,
+                                  char *why) {
+  ht_learned *learned = read ? *read : NULL;
+  if (read) *read = NULL;
+  if (!learned) HT_TRY(ctx, ht_learned_read(ctx, path, &learned));
+  HT_TRY(ctx, ht_policy_create_learned(ctx, path, learned, options, policy, why));
   return HT_OK;
 }
 
@@ -194,7 +199,8 @@ static const char *name_at(void *user, int index) {
   return names[index];
 }
 
-ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, const ht_policy_facts *facts, ht_policy *policy, char *why) {
+ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, const ht_policy_facts *facts, ht_learned **read,
+                           ht_policy *policy, char *why) {
   int index = 0;
   const char *path = learned_path(options);
   why[0] = 0;
@@ -203,7 +209,7 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
     return HT_OK;
   }
   if (path) {
-    HT_TRY(ctx, ht_policy_create_learned(ctx, path, options, policy, why));
+    HT_TRY(ctx, create_from_file(ctx, path, options, read, policy, why));
     return HT_OK;
   }
   while (index < LEARNED && strcmp(names[index], options->policy)) index++;

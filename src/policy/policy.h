@@ -64,6 +64,7 @@ typedef struct ht_policy_facts {
   double nonzeros_per_row;
   int unknowns_per_node;
   double share_exact_16, share_exact_32; /* of the nonzeros */
+  double diagonal_range;                 /* its largest entry by its smallest */
   double error_16, error_32;             /* largest column errors against the scaled matrix: about the relative change of A */
 } ht_policy_facts;
 
@@ -73,19 +74,21 @@ double ht_policy_time(const ht_policy_facts *facts, double matrix_bytes);
 double ht_policy_pause(const ht_policy_facts *facts); /* the part of it that does not depend on the bytes: to stop and go on */
 double ht_policy_cost(const ht_policy_facts *facts, ht_level level);
 
-/* By name: auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget, learned, which is learned:universal, and learned:FILE. `why` (256
- * characters) receives a sentence of what auto chose, or of what was learned. HT_BAD_OPTION with the nearest name for others; the errors of
- * ht_learned_read. */
-ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, const ht_policy_facts *facts, ht_policy *policy, char *why);
+/* By name: auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget, learned, which is learned:universal, and learned:FILE, whose file is read
+ * unless *read holds what was in it, which is taken; `read` may be NULL. `why` (256 characters) receives a sentence of what auto chose, or
+ * of what was learned. HT_BAD_OPTION with the nearest name for others; the errors of ht_learned_read. */
+ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, const ht_policy_facts *facts, ht_learned **read,
+                           ht_policy *policy, char *why);
 void ht_policy_create_user(ht_policy_fn fn, void *user, ht_policy *policy);
 void ht_policy_release(ht_context *ctx, ht_policy *policy); /* what it owns; copies of it hold nothing of their own */
 
 /* Whether the policy decides by each block's part of the direction, as EvoCG does: an engine that reads each block at its own level
- * serves it best. The errors of ht_learned_read. */
-ht_status ht_policy_wants_tiles(ht_context *ctx, const ht_policy_options *options, int *wants);
+ * serves it best. *read (NULL before) receives what a policy file holds, for ht_policy_create. The errors of ht_learned_read. */
+ht_status ht_policy_wants_tiles(ht_context *ctx, const ht_policy_options *options, ht_learned **read, int *wants);
 
-/* learned.c: from a policy file. */
-ht_status ht_policy_create_learned(ht_context *ctx, const char *path, const ht_policy_options *options, ht_policy *policy, char *why);
+/* learned.c: of what was read from this file, which is taken, also on an error. */
+ht_status ht_policy_create_learned(ht_context *ctx, const char *path, ht_learned *learned, const ht_policy_options *options,
+                                   ht_policy *policy, char *why);
 
 /* The one that the library carries. */
 ht_status ht_policy_create_universal(ht_context *ctx, const ht_policy_options *options, ht_policy *policy, char *why);

@@ -10,7 +10,8 @@ void ht_solver_set_chooser(ht_solver *solver, const ht_policy_chooser *chooser);
 const ht_policy_facts *ht_solver_facts(const ht_solver *solver);
 /* What its last solve read of the matrix in products, at each level; recomputed residuals are not among it. */
 const double *ht_solver_bytes(const ht_solver *solver);
-/* Let its policy believe in another cache than there is, until the next preparation. */
-void ht_solver_pretend_cache(ht_solver *solver, double bytes);
+int64_t ht_solver_looks(const ht_solver *solver); /* that its policy took at its last solve */
+/* Let its policy be chosen for another cache than there is, and believe in it, until the next preparation. */
+ht_status ht_solver_pretend_cache(ht_solver *solver, double bytes);
 
 #endif

@@ -69,6 +69,7 @@ static void begin(ht_guard *g, double norm) {
   g->policy = g->asked;
   g->interval = g->policy_interval;
   g->next_look = g->policy.interval ? 0 : g->policy_interval; /* a learned policy knows of no start but its own */
+  g->looks = 0;
   g->by_budget = 0;
   g->asked_drop = 0;
   g->asked_window = 0;
@@ -87,6 +88,11 @@ static void begin(ht_guard *g, double norm) {
   g->segment_end = -1;
   g->gap = g->gap_borne = g->ritz_smallest = g->ritz_largest = NAN;
   g->ritz_steps = 0;
+  g->owed = 0;
+  g->looked_at = 0;
+  g->falls = 0;
+  g->falls_seen = 0;
+  g->plateaus = 0;
   g->replacements = g->restores = 0;
   s->iteration = 0;
   s->fresh = 1;

@@ -14,6 +14,8 @@
 /* What the report tells of x and its residual. */
 typedef enum ht_fact { HT_FACT_R_NORM_INF, HT_FACT_X_NORM_INF, HT_FACT_XB, HT_FACT_XR, HT_FACTS } ht_fact;
 
+enum { HT_FALLS = 32 };
+
 typedef struct ht_guard {
   ht_context *ctx;
   ht_loop *loop;
@@ -62,8 +64,15 @@ typedef struct ht_guard {
   int64_t check_every;
   int64_t interval; /* iterations to the policy's next look: policy_interval, longer while nothing changes */
   int64_t next_look;
+  int64_t looks;
   double gap, gap_borne; /* between the true residual and the loop's when it was last seen, and what would have been borne; NaN: never */
-  int64_t ritz_steps;    /* of the CG coefficients that the following were made of */
+  double owed;           /* what products below FP64 have added to it since, as measured at the looks */
+  int64_t looked_at;     /* iteration of the last look */
+  int64_t fell_at[HT_FALLS]; /* iteration at which ||r|| had first fallen by so many decades */
+  int falls;                 /* of them known */
+  int plateaus;              /* one was met */
+  int64_t falls_seen;        /* iterations that they were looked for in */
+  int64_t ritz_steps;        /* of the CG coefficients that the following were made of */
   double ritz_smallest, ritz_largest;
   int64_t segment_end; /* CG coefficients up to here belong to one Krylov space; -1: still running */
   int64_t replacements, restores;
@@ -86,6 +95,8 @@ ht_status ht_guard_handle(ht_guard *guard, ht_cg_event event, int *done, ht_outc
 void ht_guard_ritz_extremes(const ht_guard *guard, double *smallest, double *largest);
 /* guard_window.c: the levels until the next look, by a policy of the kind window. */
 void ht_guard_decide_window(ht_guard *guard, const ht_policy_view *view);
+/* In which a residual of this size, that CG has not seen, would fall to the goal, as far as this solve tells. */
+double ht_guard_iterations_again(const ht_guard *guard, double size);
 /* guard_levels.c */
 ht_level ht_guard_lowest_level(const ht_guard *guard);
 void ht_guard_start_levels(ht_guard *guard);
@@ -94,6 +105,7 @@ void ht_guard_consult_policy(ht_guard *guard);
 int ht_guard_decides_unseen(const ht_guard *guard); /* a learned policy, on the device: levels are known where a run ends */
 void ht_guard_follow_unseen(ht_guard *guard);       /* after such a run */
 double ht_guard_watch_drop(const ht_guard *guard);  /* how far ||r|| may fall until such a run must tell what was chosen; 0: any */
+void ht_guard_settle_later(ht_guard *guard);        /* make the residual true once the step of the levels before is made */
 void ht_guard_give_up_level(ht_guard *guard);       /* it failed: over to the policy's fallback where it has one, else one level up */
 double ht_guard_usual_drop(ht_level level);         /* how far the residual may fall before it is first replaced; 0: never */
 double ht_guard_first_drop(const ht_guard *guard, ht_level level); /* the same, where no action says another */

@@ -165,10 +165,12 @@ void ht_guard_ritz_extremes(const ht_guard *g, double *smallest, double *largest
   ht_ritz_extremes(steps < s->capacity ? steps : s->capacity, s->alphas, s->betas, g->ritz, smallest, largest);
 }
 
+/* On a plateau the direction is worth no more than the iterations that made it, and what was lost would spoil it for longer. */
 static ht_status make_residual_true(ht_guard *g) {
   double norm, change;
   HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
   ht_guard_replace(g, norm, change);
+  if (g->plateaus && ht_guard_iterations_again(g, change) > (double)g->loop->state.iteration) ht_guard_restart(g);
   return HT_OK;
 }
 
@@ -182,7 +184,7 @@ static ht_status settle(ht_guard *g) {
 /* What the levels in use change the scaled matrix by, as far as that is for the guard to judge: a policy that mixes levels is not. */
 static double level_error(const ht_guard *g) {
   const double error[HT_LEVELS] = {g->known->error_16, g->known->error_32, 0};
-  if (g->policy.error_start > 0 || !g->policy.by_network || g->by_budget) return g->policy.error_start;
+  if (g->policy.error_start > 0 || !g->policy.by_network || g->policy.window) return g->policy.error_start;
   ht_level level = ht_guard_lowest_level(g);
   for (int64_t b = 0; b < g->loop->op->blocks; b++)
     if (g->loop->block_level[b] != level) return 0;

@@ -84,6 +84,7 @@ void ht_guard_consult_policy(ht_guard *g) {
                          .measured_f32 = sqrt(s->error2[HT_LEVEL_32]),
                          .direction = s->block_direction};
   int64_t before = sum_of_levels(g);
+  g->looks++;
   if (g->policy.window)
     ht_guard_decide_window(g, &view);
   else
@@ -117,14 +118,14 @@ static void raise_floor(ht_guard *g) {
 }
 
 /* An engine may hold a product of the old levels for the step that comes next, so that the residual is made true after that step. */
-static void settle_later(ht_guard *g) {
+void ht_guard_settle_later(ht_guard *g) {
   g->settle_at = g->loop->state.iteration + 1;
   if (g->next_pause > g->settle_at) g->next_pause = g->settle_at;
 }
 
 /* The level failed: over to the policy's fallback where it has one, else one level up. */
 void ht_guard_give_up_level(ht_guard *g) {
-  settle_later(g);
+  ht_guard_settle_later(g);
   if (!g->policy.fallback) {
     raise_floor(g);
     return;
@@ -238,6 +239,7 @@ void ht_guard_replace(ht_guard *g, double norm, double change) {
   if (!(change <= KEEP_DIRECTION * norm)) ht_guard_restart(g);
   ht_guard_note_levels(g);
   g->reference = g->watched = norm;
+  g->owed = 0;
   g->replacements++;
 }
 
@@ -251,6 +253,7 @@ ht_status ht_guard_restore(ht_guard *g) {
   ht_guard_restart(g);
   ht_guard_note_levels(g);
   g->reference = g->watched = norm;
+  g->owed = 0;
   g->restores++;
   return HT_OK;
 }

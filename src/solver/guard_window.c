@@ -18,10 +18,64 @@ static double residual_before(const ht_cg_state *s, int64_t iterations) {
   return at >= 0 && at < s->capacity ? s->history[at] : NAN;
 }
 
+/* ---- how long a loss would take to fall ---- */
+
+/* When the residual had fallen by one decade, by two, and so on. */
+static void follow_falls(ht_guard *g) {
+  const ht_cg_state *s = &g->loop->state;
+  for (; g->falls_seen <= s->iteration && g->falls_seen < s->capacity; g->falls_seen++)
+    while (g->falls < HT_FALLS && s->history[g->falls_seen] <= pow(10, -(g->falls + 1)) * s->history[0])
+      g->fell_at[g->falls++] = g->falls_seen;
+}
+
+enum { RECENT = 32 };
+
+/* Decades that the residual fell an iteration, of late. */
+static double slope(const ht_guard *g) {
+  const ht_cg_state *s = &g->loop->state;
+  int64_t steps = s->iteration < RECENT ? s->iteration : RECENT;
+  return steps ? fmax(log10(residual_before(s, steps) / s->norm_r) / (double)steps, 0) : NAN;
+}
+
+/* Iterations in which a residual of this size would fall to the goal. CG has not seen what was lost, so that a new solve would have to be
+ * made of it: it falls as the residual has, plateaus and all, and as it does now beyond what was seen. */
+double ht_guard_iterations_again(const ht_guard *g, double size) {
+  const ht_cg_state *s = &g->loop->state;
+  double decades = log10(size / g->goal), fallen = log10(residual_before(s, s->iteration) / s->norm_r);
+  if (isnan(decades) || decades <= 0) return isnan(decades) ? NAN : 0;
+  int whole = (int)fmin(decades, HT_FALLS);
+  if (whole > g->falls || whole == HT_FALLS) return (double)s->iteration + fmax(decades - fallen, 0) / slope(g);
+  double low = whole ? (double)g->fell_at[whole - 1] : 0, high = whole < g->falls ? (double)g->fell_at[whole] : (double)s->iteration;
+  return low + (decades - whole) * (high - low);
+}
+
+static double iterations_left(const ht_guard *g) { return log10(g->loop->state.norm_r / g->goal) / slope(g); }
+
+/* Of a product with the direction at hand. */
+static double loss_at(const ht_guard *g, ht_level level) {
+  return level < HT_LEVEL_64 ? g->loop->state.alpha * sqrt(g->loop->state.error2[level]) : 0;
+}
+
+/* Products since the last look have each lost about what one on the present direction would; what they lose adds up, as measured. */
+static void follow_owed(ht_guard *g) {
+  int64_t iteration = g->loop->state.iteration;
+  double loss = loss_at(g, g->to_replace);
+  if (isfinite(loss)) g->owed += loss * (double)(iteration - g->looked_at);
+  g->looked_at = iteration;
+}
+
+/* Of what products at the level would lose from here on. */
+static double again_at(const ht_guard *g, ht_level level) {
+  enum { PRODUCTS = 16 };
+  return ht_guard_iterations_again(g, PRODUCTS * loss_at(g, level));
+}
+
 static void fill_features(ht_guard *g, float feature[HT_FEATURES]) {
   const ht_cg_state *s = &g->loop->state;
   const ht_policy_facts *known = g->known;
   follow_ritz(g);
+  follow_falls(g);
+  follow_owed(g);
   ht_feature_view view = {.iteration = s->iteration,
                           .residual = s->norm_r,
                           .residual_start = residual_before(s, s->iteration),
@@ -45,6 +99,14 @@ static void fill_features(ht_guard *g, float feature[HT_FEATURES]) {
                           .lost_32 = sqrt(s->error2[HT_LEVEL_32]),
                           .unknowns_per_node = known->unknowns_per_node,
                           .device = known->device,
+                          .diagonal_range = known->diagonal_range,
+                          .residual_16 = residual_before(s, 16),
+                          .slope = slope(g),
+                          .owed = g->owed,
+                          .again_16 = again_at(g, HT_LEVEL_16),
+                          .again_32 = again_at(g, HT_LEVEL_32),
+                          .again = ht_guard_iterations_again(g, g->owed),
+                          .left = iterations_left(g),
                           .gap_used = g->gap,
                           .gap_allowed = g->gap_borne,
                           .level = ht_guard_lowest_level(g),
@@ -52,22 +114,31 @@ static void fill_features(ht_guard *g, float feature[HT_FEATURES]) {
   ht_features_fill(&view, feature);
 }
 
-/* A replacement brings back, as something that CG has not seen, what a level has lost since the one before, and CG reduces it as slowly as
- * it did at first: on a plateau that may take as long as the whole solve. So nothing is lost before the residual has fallen by a decade,
- * nor where the level's error is no longer small enough against the smallest Ritz value. The limits part the families of
- * bench/evocg/train_universal.txt that bear a level from those that do not. */
-static int bears_level(const ht_guard *g, ht_level level) {
-  static const double FALLEN = 0.1, MOST[HT_LEVEL_64] = {0.04, 2e-6};
-  const double error[] = {g->known->error_16, g->known->error_32}, exact[] = {g->known->share_exact_16, g->known->share_exact_32};
-  const ht_cg_state *s = &g->loop->state;
-  if (level == HT_LEVEL_64 || exact[level] == 1) return 1;
-  return s->norm_r <= FALLEN * residual_before(s, s->iteration) && error[level] * g->ritz_largest <= MOST[level] * g->ritz_smallest;
+/* ---- what the guard lets pass ---- */
+
+/* On a plateau CG falls slower than the ratio of the Ritz values promises, since eigenvalues hold it up that it is still looking for. What
+ * is lost there or before has to cross it again once the residual is made true. */
+static int on_plateau(const ht_guard *g) {
+  static const double SLOWER = 0.25;
+  return g->loop->state.iteration >= RECENT && slope(g) < SLOWER * ht_promised_slope(g->ritz_smallest, g->ritz_largest);
 }
 
-/* What the guard lets pass of an action: where the level is not borne the next one is, and where none is, the budget for a while. */
+/* Whether what the level loses is gone before the rest is. After a plateau what is left is hard to tell, and what was lost, however little,
+ * would cross it again: the budget is for the rest, which lets nothing be lost that the goal does not bear. */
+static int bears_level(const ht_guard *g, ht_level level) {
+  static const double BEFORE = 0.9;
+  const double exact[] = {g->known->share_exact_16, g->known->share_exact_32};
+  if (level == HT_LEVEL_64 || exact[level] == 1) return 1;
+  return !g->plateaus && !(again_at(g, level) > BEFORE * iterations_left(g));
+}
+
+/* Where the level is not borne the next one is, and where none is, the budget for a while. Early on, when little is known, the next look
+ * is soon. */
 static ht_learned_action clip(const ht_guard *g, ht_learned_action action) {
   static const double THETA = 0.03;
   enum { A_WHILE = 16 };
+  int64_t longest = g->loop->state.iteration / 2 > A_WHILE ? g->loop->state.iteration / 2 : A_WHILE;
+  if (action.window > longest) action.window = (int)longest;
   if (action.theta > 0 || bears_level(g, action.level)) return action;
   if (action.level == HT_LEVEL_16 && bears_level(g, HT_LEVEL_32)) {
     action.level = HT_LEVEL_32;
@@ -85,7 +156,9 @@ void ht_guard_decide_window(ht_guard *g, const ht_policy_view *view) {
                                .exact_products = g->certifier.products,
                                .residual = g->loop->state.norm_r,
                                .bytes = g->loop->state.bytes_level};
+  g->plateaus |= on_plateau(g);
   ht_learned_action action = clip(g, ht_policy_choose_action(&g->policy, &look));
+  int loses = g->to_replace < HT_LEVEL_64;
   g->by_budget = action.theta > 0;
   g->asked_drop = action.drop;
   g->asked_window = action.window;
@@ -93,4 +166,6 @@ void ht_guard_decide_window(ht_guard *g, const ht_policy_view *view) {
     ht_policy_decide_budget(&g->policy, view, action.theta, g->loop->block_level);
   else
     memset(g->loop->block_level, (int)action.level, (size_t)view->blocks);
+  /* Whoever leaves the levels that lose has what they lost made good at once, so that CG meets it as early as can be. */
+  if (loses && (g->by_budget || action.level == HT_LEVEL_64)) ht_guard_settle_later(g);
 }

@@ -37,6 +37,7 @@ struct ht_solver {
   ht_loop *loop;
   ht_guard guard;
   ht_policy_facts facts;
+  ht_learned *policy_read; /* from a policy file, until the policy is made of it */
   char why[HT_REPORT_TEXT];
   ht_outcome refused; /* a typed outcome known before any iteration, else HT_CONVERGED */
   char refusal[HT_REPORT_TEXT];
@@ -83,6 +84,8 @@ static void forget(ht_solver *s) {
   forget_precond(s);
   ht_operator_destroy(s->op);
   s->op = NULL;
+  ht_learned_release(s->ctx, s->policy_read);
+  s->policy_read = NULL;
   s->prepared = 0;
 }
 
@@ -159,7 +162,7 @@ const ht_policy_facts *ht_solver_facts(const ht_solver *s) { return &s->facts; }
 
 const double *ht_solver_bytes(const ht_solver *s) { return s->loop->state.bytes_level; }
 
-void ht_solver_pretend_cache(ht_solver *s, double bytes) { s->facts.cache_bytes = bytes; }
+int64_t ht_solver_looks(const ht_solver *s) { return s->guard.looks; }
 
 /* ---- prepare ---- */
 
@@ -225,8 +228,8 @@ static ht_status choose_symmetric(ht_solver *s) {
 /* The streaming engine reads each block at its own level, and decides by a network of its own: it is taken for a policy that wants that. */
 static ht_status choose_store_engine(ht_solver *s, int *engine) {
   int asked = s->options.solve.engine, tiles = 0;
-  if (asked == HT_ENGINE_AUTO && !s->policy_fn && s->backend->engine_set_network)
-    HT_TRY(s->ctx, ht_policy_wants_tiles(s->ctx, &s->options.policy, &tiles));
+  if (asked == HT_ENGINE_AUTO && !s->policy_fn && !s->chooser.choose && s->backend->engine_set_network)
+    HT_TRY(s->ctx, ht_policy_wants_tiles(s->ctx, &s->options.policy, &s->policy_read, &tiles));
   *engine = asked == HT_ENGINE_PERSISTENT           ? HT_STORE_ENGINE_PERSISTENT
             : asked == HT_ENGINE_STREAMING || tiles ? HT_STORE_ENGINE_STREAMING
                                                     : HT_STORE_ENGINE_AUTO;
@@ -334,6 +337,17 @@ static double bytes_at(const ht_split_view *a, ht_level level) {
   return bytes;
 }
 
+/* NAN where there is none. */
+static double diagonal_range(const ht_solver *s) {
+  double least = INFINITY, most = 0;
+  for (int64_t i = 0; s->diagonal && i < s->n; i++) {
+    if (!(s->diagonal[i] > 0)) continue;
+    least = fmin(least, s->diagonal[i]);
+    most = fmax(most, s->diagonal[i]);
+  }
+  return most > 0 ? most / least : NAN;
+}
+
 static ht_policy_facts gather_facts(const ht_solver *s) {
   const ht_split_view *a = s->op->split;
   ht_policy_facts f = {
@@ -344,6 +358,7 @@ static ht_policy_facts gather_facts(const ht_solver *s) {
   f.nonzeros_per_row = (double)s->op->nnz / (double)s->n;
   for (int level = 0; level < HT_LEVELS; level++) f.bytes_level[level] = (double)s->op->bytes;
   f.device = s->op->store != NULL;
+  f.diagonal_range = diagonal_range(s);
   f.preconditioned = strcmp(s->precond->name, "none") != 0;
   if (f.device) gather_store_facts(s, &f);
   if (!a || !s->op->nnz) return f;
@@ -399,7 +414,7 @@ static ht_status make_policy(ht_solver *s) {
   else if (s->chooser.choose)
     HT_TRY(s->ctx, ht_policy_create_chosen(s->ctx, &s->chooser, s->options.policy.budget_eta, p));
   else
-    HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &s->facts, p, s->why));
+    HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &s->facts, &s->policy_read, p, s->why));
   HT_CHECK(s->ctx, (!p->decide && !p->window) || !op->blocks || sees_blocks(s), HT_BAD_OPTION,
            "the policy %s looks at the direction block by block, which the textbook loop cannot on the %s backend's storage; use --engine "
            "auto, or a fixed policy",
@@ -410,7 +425,14 @@ static ht_status make_policy(ht_solver *s) {
   HT_CHECK(s->ctx, !p->sees_direction || !p->by_network || possible, HT_UNSUPPORTED,
            "the policy %s looks at the direction itself, which the engine %s of the %s backend does not give; use --backend cpu", p->name,
            s->loop->name, op->backend->name);
-  if (p->sees_direction && possible && op->blocks) HT_TRY(s->ctx, ht_loop_keep_direction(s->loop));
+  if (p->sees_direction && possible && op->blocks && !s->loop->state.block_direction) HT_TRY(s->ctx, ht_loop_keep_direction(s->loop));
+  return HT_OK;
+}
+
+ht_status ht_solver_pretend_cache(ht_solver *s, double bytes) {
+  s->facts.cache_bytes = bytes;
+  ht_policy_release(s->ctx, &s->guard.asked);
+  HT_TRY(s->ctx, make_policy(s));
   return HT_OK;
 }
 

@@ -20,7 +20,7 @@ enum { HT_CREDIT_OWN, HT_CREDIT_SHARED };
   X(CHOICE, reward, 0, 0, 3, AT_SOLVE, "auto|paper|progress|time",                                                                         \
     "equation 11 of the EvoCG paper, or the progress of the residual less the bytes read, settled by the true residual, or what the "      \
     "solver itself saves of FP64's modelled time; auto: progress with the state paper, time with features, which take no other")           \
-  X(TEXT, actions, 0, 0, 0, AT_SOLVE, "f64@16,f64@128,f32:0.001@64,16:0.03@64,budget:0.03@32",                                             \
+  X(TEXT, actions, 0, 0, 0, AT_SOLVE, "f64@16,f32:0.001@16,f32:0.001@64,16:0.03@16,16:0.03@64,budget:0.03@32",                             \
     "of the state features, f64 the first: f64, f32 or 16, with how far the residual may fall before it is replaced, or budget:THETA, "    \
     "and iterations to the next look")                                                                                                     \
   X(CHOICE, precond, 2, 0, 2, AT_SOLVE, "none|jacobi|both", "preconditioner of the solves (state features)")                               \

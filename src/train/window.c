@@ -106,10 +106,10 @@ static void estimate_advantages(const ht_train_options *o, ht_window_worker *w) 
   }
 }
 
-/* The cache that a sampled solve believes in, since matrices to learn from are small: three of five solves stream 1 to 30 times as many
+/* The cache that a sampled solve believes in, since matrices to learn from are small: four of five solves stream 1 to 30 times as many
  * bytes, the others less, down to a three hundredth. */
 static double cache_of(const ht_window_worker *w, uint64_t seed) {
-  static const double LARGE = 0.6, LARGEST = 1.5, SMALLEST = 2.5;
+  static const double LARGE = 0.8, LARGEST = 1.5, SMALLEST = 2.5;
   double u = (ht_random_uniform(seed, UINT64_MAX) + 1) / 2,
          decades = u < LARGE ? -LARGEST * u / LARGE : SMALLEST * (u - LARGE) / (1 - LARGE);
   return ht_solver_facts(w->solver)->bytes_streamed * pow(10, decades);
@@ -123,7 +123,8 @@ static void collect(const ht_window *r, int k, const ht_packed *packed) {
   while (w->count < r->quota && w->status == HT_OK && !w->idle) {
     int64_t number = k + r->workers * w->episodes++;
     w->seed = ht_random_bits((uint64_t)r->options->seed, (uint64_t)number);
-    ht_solver_pretend_cache(w->solver, cache_of(w, w->seed));
+    w->status = ht_solver_pretend_cache(w->solver, cache_of(w, w->seed));
+    if (w->status != HT_OK) return;
     solve(r, w, 1 + (int)(ht_random_bits(w->seed, 1) % (HT_WINDOW_RIGHT_SIDES - 1)));
     estimate_advantages(r->options, w);
     remember(w);
@@ -179,7 +180,8 @@ static void judge(const ht_window *r, int k, const ht_network *network, ht_judge
   if (w->idle) return;
   w->packed = NULL;
   w->network = network;
-  ht_solver_pretend_cache(w->solver, ht_solver_facts(w->solver)->bytes_streamed / JUDGED_AT);
+  w->status = ht_solver_pretend_cache(w->solver, ht_solver_facts(w->solver)->bytes_streamed / JUDGED_AT);
+  if (w->status != HT_OK) return;
   solve(r, w, 0);
   *j = (ht_judgement){.iterations = report->iterations,
                       .iterations_64 = w->iterations_64[0],

@@ -19,7 +19,7 @@ static ht_report solve_in_cache(ht_context *ctx, const ht_matrix *a, const char 
   OK(ht_solver_set_option(solver, "backend", "cpu"));
   OK(ht_solver_set_matrix(solver, a));
   OK(ht_solver_prepare(solver));
-  ht_solver_pretend_cache(solver, cache * ht_solver_facts(solver)->bytes_streamed);
+  OK(ht_solver_pretend_cache(solver, cache * ht_solver_facts(solver)->bytes_streamed));
   memset(x, 0, (size_t)ht_matrix_rows(a) * sizeof *x);
   if (ht_solver_solve(solver, 1, b, x, &report) != HT_OK) fail_msg("%s", ht_context_error(ctx));
   ht_solver_destroy(solver);
@@ -67,12 +67,13 @@ static void families_held_out(void **state) {
                                       "fv size=40",
                                       "jnlbrng nx=60 ny=60",
                                       "spd size=150 condition=1e4",
-                                      "stencil3d points=15 size=14 coefficients=jumps"};
+                                      "stencil3d points=15 size=14 coefficients=jumps",
+                                      "radiation size=10", /* jumps of 1e12 */
+                                      "oil size=17"};
   ht_context *ctx;
   (void)state;
   OK(ht_context_create(&ctx));
-  for (size_t k = 0; k < sizeof lines / sizeof *lines; k++) check_line(ctx, lines[k], 1.4, 1.2);
-  check_line(ctx, "radiation size=10", 2, 1.6); /* jumps of 1e12: the features do not tell it in time */
+  for (size_t k = 0; k < sizeof lines / sizeof *lines; k++) check_line(ctx, lines[k], 1.4, 1.1);
   ht_context_destroy(ctx);
 }
 

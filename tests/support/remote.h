@@ -346,7 +346,7 @@ static void remote_decide(ht_engine *engine, const ht_cg_state *asked) {
   remote.decisions++;
   ht_policy_options options = {.budget_theta = asked->theta, .budget_eta = asked->eta};
   snprintf(options.policy, sizeof options.policy, "%s", asked->decide_rule == HT_DECIDE_RULE ? "rule" : "budget");
-  assert_int_equal(ht_policy_create(loop->ctx, &options, NULL, &policy, why), HT_OK);
+  assert_int_equal(ht_policy_create(loop->ctx, &options, NULL, NULL, &policy, why), HT_OK);
   ht_policy_view view = {.iteration = s->iteration,
                          .blocks = loop->op->blocks,
                          .residual = s->norm_r,

@@ -70,7 +70,7 @@ static void create(ht_context *ctx, ht_learned *l, ht_policy *policy) {
   assert_true(file >= 0 && !close(file));
   assert_int_equal(learned_write(ctx, l, path), 0);
   snprintf(options.policy, sizeof options.policy, "learned:%s", path);
-  assert_int_equal(ht_policy_create(ctx, &options, NULL, policy, why), HT_OK);
+  assert_int_equal(ht_policy_create(ctx, &options, NULL, NULL, policy, why), HT_OK);
   assert_true(strlen(why) > 0 && !strncmp(policy->name, "learned:halftone-policy-", 24));
   remove(path);
   ht_learned_release(ctx, l);
@@ -178,7 +178,7 @@ static void test_universal(void **state) {
   for (int k = 0; k < 2; k++) {
     ht_policy policy;
     snprintf(options.policy, sizeof options.policy, "%s", names[k]);
-    if (ht_policy_create(*state, &options, NULL, &policy, why) != HT_OK) fail_msg("%s", ht_context_error(*state));
+    if (ht_policy_create(*state, &options, NULL, NULL, &policy, why) != HT_OK) fail_msg("%s", ht_context_error(*state));
     assert_true(policy.window && policy.by_network && !strcmp(policy.name, "learned:universal"));
     const ht_network *net = &policy.learned->network;
     assert_true(policy.action[0].level == HT_LEVEL_64 && net->inputs == HT_FEATURES && net->actions > 2);
@@ -191,7 +191,8 @@ static void test_universal(void **state) {
 #define ANY_OF(v)                                                                                                                          \
   &v.residual, &v.residual_start, &v.residual_goal, &v.residual_8, &v.residual_32, &v.alpha, &v.beta, &v.ritz_smallest, &v.ritz_largest,   \
       &v.error_16, &v.error_32, &v.exact_16, &v.exact_32, &v.nonzeros_per_row, &v.bytes_streamed, &v.cache_bytes, &v.cost_16, &v.cost_32,  \
-      &v.lost_16, &v.lost_32, &v.gap_used, &v.gap_allowed
+      &v.lost_16, &v.lost_32, &v.gap_used, &v.gap_allowed, &v.diagonal_range, &v.residual_16, &v.slope, &v.owed, &v.again_16, &v.again_32, \
+      &v.again, &v.left
 
 /* Whatever the numbers, features are finite and bounded; they do not depend on the scale of the problem. */
 static void test_features(void **state) {
@@ -228,6 +229,14 @@ static void test_features(void **state) {
                        .lost_16 = 1e-6,
                        .lost_32 = 1e-11,
                        .unknowns_per_node = 1,
+                       .diagonal_range = 1e4,
+                       .residual_16 = 1e-2,
+                       .slope = 0.02,
+                       .owed = 1e-5,
+                       .again_16 = 200,
+                       .again_32 = 20,
+                       .again = 100,
+                       .left = 100,
                        .gap_used = 1e-6,
                        .gap_allowed = 1e-4,
                        .level = HT_LEVEL_32,
@@ -238,9 +247,14 @@ static void test_features(void **state) {
   assert_true(fabsf(f[HT_FEATURE_step] - (float)log10(0.5) / 4) < 1e-6f && fabsf(f[HT_FEATURE_condition] - (float)log10(200) / 8) < 1e-6f);
   assert_true(fabsf(f[HT_FEATURE_error_16] - (float)log10(0.02) / 8) < 1e-6f);
   assert_true(fabsf(f[HT_FEATURE_loss_16] - (float)log10(2.5e-4) / 8) < 1e-6f && f[HT_FEATURE_cost_32] == 0.7f);
+  assert_true(fabsf(f[HT_FEATURE_spread] - 0.5f) < 1e-6f && fabsf(f[HT_FEATURE_owed] + 0.25f) < 1e-6f);
+  assert_true(fabsf(f[HT_FEATURE_pace] - 1.5625f) < 1e-6f); /* a decade in 16 iterations, four in 100 */
+  assert_true(fabsf(f[HT_FEATURE_again_16] - (float)log10(2)) < 1e-6f && f[HT_FEATURE_again] == 0);
+  assert_true(fabsf(f[HT_FEATURE_rate] - (float)log10(0.02 / (2 * log10(exp(1)) * sqrt(0.005))) / 2) < 1e-6f);
   /* b by 2^70 and A by 2^60: p goes with b, and what is lost with A p */
-  double *of_b[] = {&v.residual, &v.residual_start, &v.residual_goal, &v.residual_8, &v.residual_32, &v.gap_used, &v.gap_allowed};
-  for (int i = 0; i < 7; i++) *of_b[i] *= 0x1p70;
+  double *of_b[] = {&v.residual, &v.residual_start, &v.residual_goal, &v.residual_8, &v.residual_32,
+                    &v.gap_used, &v.gap_allowed,    &v.residual_16,   &v.owed};
+  for (int i = 0; i < 9; i++) *of_b[i] *= 0x1p70;
   v.alpha *= 0x1p-60, v.ritz_smallest *= 0x1p60, v.ritz_largest *= 0x1p60, v.lost_16 *= 0x1p130, v.lost_32 *= 0x1p130;
   ht_features_fill(&v, g);
   for (int i = 0; i < HT_FEATURES; i++) assert_true(fabsf(f[i] - g[i]) < 1e-6f);

@@ -17,7 +17,7 @@
 #ifndef PPO_SHAPE /* test_ppo_window.c has another */
 enum { INPUTS = 10, HIDDEN = 12, ACTIONS = 3, TRANSITIONS = 21, TILES = 3 };
 #endif
-enum { HEADS = ACTIONS + 1 };
+enum { HEADS = ACTIONS + 1, MOST_WEIGHTS = (INPUTS + HIDDEN + HEADS + 2) * HIDDEN + HEADS };
 
 typedef struct fixture {
   ht_context *ctx;
@@ -125,7 +125,7 @@ static const double TOLERANCE = 64 * 8 * (double)FLT_EPSILON / 2;
 
 static void check_gradients(fixture *f) {
   int64_t size = f->ppo->weights, kinks = 0;
-  double weights[2000], tolerance = TOLERANCE * (f->ppo->settings.summed ? TILES : 1);
+  double weights[MOST_WEIGHTS], tolerance = TOLERANCE * (f->ppo->settings.summed ? TILES : 1);
   ht_ppo_loss loss;
   for (int64_t i = 0; i < size; i++) weights[i] = f->net.weights[i];
   ht_ppo_gradient(f->ppo, &f->batch, TRANSITIONS, f->order, &loss);
@@ -167,7 +167,7 @@ static void so_are_those_with_each_tile_s_own_cost(void **state) {
 
 static void gradients_do_not_depend_on_threads(void **state) {
   fixture *f = *state;
-  float first[2000];
+  float first[MOST_WEIGHTS];
   ht_ppo_loss loss;
   for (int threads = 1; threads <= 3; threads++) {
     assert_int_equal(ht_context_set_threads(f->ctx, threads), HT_OK);
@@ -224,7 +224,7 @@ static void dense_products_are_the_same_everywhere(void **state) {
 static void initial_weights_are_orthogonal(void **state) {
   (void)state;
   fixture f = {.net = {INPUTS, HIDDEN, ACTIONS, NULL}};
-  float weights[2000];
+  float weights[MOST_WEIGHTS];
   assert_int_equal(ht_context_create(&f.ctx), HT_OK);
   f.net.weights = weights;
   assert_int_equal(ht_network_initialise(f.ctx, 3, &f.net), HT_OK);

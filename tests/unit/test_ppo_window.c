@@ -2,5 +2,5 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "policy/features.h"
 #define PPO_SHAPE
-enum { INPUTS = HT_FEATURES, HIDDEN = 24, ACTIONS = 8, TRANSITIONS = 37, TILES = 1 };
+enum { INPUTS = HT_FEATURES, HIDDEN = 32, ACTIONS = 8, TRANSITIONS = 37, TILES = 1 };
 #include "unit/test_ppo.c"
