@@ -152,6 +152,7 @@ static void remote_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, c
   v.value_f64 = remote_real(a->value_f64, entries * 8);
   v.value_f32 = remote_real(a->value_f32, entries * 4);
   v.value_bf16 = remote_real(a->value_bf16, entries * 2);
+  if (a->lack_16) v.lack_16 = remote_real(a->lack_16, a->n * 4);
   if (level) level = remote_real(level, (a->n + HT_COLUMN_BLOCK - 1) / HT_COLUMN_BLOCK);
   remote.cpu->tilecsc_multiply(ctx, &v, level, remote_vector(x, a->n), remote_vector(y, a->n));
 }
