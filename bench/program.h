@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include "halftone/halftone.h"
+#include "support/generated.h"
 
 static ht_context *ctx;
 
@@ -36,24 +37,8 @@ static inline double median(double *times, int count) {
 
 /* KIND PARAMETER=VALUE ... */
 static inline ht_matrix *generate(const char *recipe) {
-  enum { MOST = 20 };
-  char text[256];
-  const char *names[MOST], *values[MOST];
-  int count = 0;
   ht_matrix *matrix;
-  snprintf(text, sizeof text, "%s", recipe);
-  for (char *word = strchr(text, ' '), *equals; word && count < MOST; word = strchr(equals + 1, ' '), count++) {
-    *word++ = 0;
-    names[count] = word;
-    equals = strchr(word, '=');
-    if (!equals) {
-      fprintf(stderr, "a parameter is NAME=VALUE, and '%s' is not\n", word);
-      exit(2);
-    }
-    *equals = 0;
-    values[count] = equals + 1;
-  }
-  require(ht_generate(ctx, text, count, names, values, &matrix));
+  require(generate_line(ctx, recipe, &matrix));
   return matrix;
 }
 

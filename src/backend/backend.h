@@ -24,17 +24,12 @@ typedef struct ht_csr_view {
   const double *values;
 } ht_csr_view;
 
-/* a_ii, found by bisection: columns ascend in a row. 0 where there is none. */
+/* a_ii, found by bisection: columns ascend in a row. 0 where there is none. The steps are sums, not branches, which nothing foretells. */
 static inline double ht_csr_diagonal(const ht_csr_view *a, int64_t i) {
-  int64_t low = a->row_start[i], high = a->row_start[i + 1];
-  while (low < high) {
-    int64_t middle = low + (high - low) / 2;
-    if (a->columns[middle] < i)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < a->row_start[i + 1] && a->columns[low] == i ? a->values[low] : 0;
+  int64_t at = a->row_start[i], end = a->row_start[i + 1];
+  for (int64_t left = end - at; left > 1; left -= left / 2) at += a->columns[at + left / 2 - 1] < i ? left / 2 : 0;
+  if (at < end && a->columns[at] < i) at++;
+  return at < end && a->columns[at] == i ? a->values[at] : 0;
 }
 
 /* ---- Tile-CSC: the EvoCG paper's storage (section 3.2), the baseline ----

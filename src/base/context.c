@@ -9,15 +9,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Large blocks ask for huge pages: first touch takes a fraction of the time, and gathers miss the TLB less. */
+/* Large blocks ask for huge pages: first touch takes a fraction of the time, and gathers miss the TLB less. They begin with one, since
+ * what stands before the first whole one is touched by small pages. */
 static void *allocate_default(void *user, size_t bytes) {
   enum { HUGE_PAGE = 2 << 20 };
+  void *block;
   (void)user;
-  char *block = malloc(bytes);
-  if (block && bytes >= 2 * HUGE_PAGE) {
-    size_t skip = HUGE_PAGE - (uintptr_t)block % HUGE_PAGE;
-    madvise(block + skip, bytes - skip, MADV_HUGEPAGE); /* advice: a failure changes nothing */
-  }
+  if (bytes < HUGE_PAGE) return malloc(bytes);
+  if (posix_memalign(&block, HUGE_PAGE, bytes)) return NULL;
+  madvise(block, bytes, MADV_HUGEPAGE); /* advice: a failure changes nothing */
   return block;
 }
 

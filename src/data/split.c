@@ -113,8 +113,10 @@ static void touch(void *memory, int64_t from, int64_t to) {
   for (int64_t k = (from + PAGE - 1) / PAGE * PAGE; k < to; k += PAGE) p[k] = 0;
 }
 
-/* First touch by the thread that the product gives the tile to: that places the pages on its memory node. */
+/* First touch by the thread that the product gives the tile to: that places the pages on its memory node. One thread alone touches a page
+ * when it writes it, while what the kernel has cleared is still in its cache. */
 static void touch_pages(ht_split_owner *s, int threads) {
+  if (threads == 1) return;
   int64_t tiles = s->base.view.tiles, size = (int64_t)s->base.view.block * s->base.view.block * HT_LANES;
 #pragma omp parallel for schedule(static) num_threads(threads) if (tiles > 64)
   for (int64_t k = 0; k < tiles; k++) {
@@ -128,20 +130,37 @@ static void touch_pages(ht_split_owner *s, int threads) {
   }
 }
 
+/* The next array in a block of memory, or its place when there is no block yet. */
+static void *take_array(char *memory, int64_t *used, int64_t bytes) {
+  enum { ALIGNMENT = 64 };
+  void *array = memory ? memory + *used : NULL;
+  *used += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  return array;
+}
+
+/* Returns the bytes of all. */
+static int64_t lay_arrays(ht_split_owner *s, char *memory) {
+  const ht_split_view *view = &s->base.view;
+  const ht_tile *end = &s->tile[view->tiles];
+  int64_t values = view->groups * view->block * view->block * HT_LANES, used = 0;
+  s->tail = take_array(memory, &used, values * (int64_t)sizeof *s->tail);
+  s->head = take_array(memory, &used, values * (int64_t)sizeof *s->head);
+  s->mid = take_array(memory, &used, values * (int64_t)sizeof *s->mid);
+  s->index = take_array(memory, &used, end->index * (int64_t)sizeof *s->index);
+  s->exponent = take_array(memory, &used, view->groups * (int64_t)sizeof *s->exponent);
+  s->exception = take_array(memory, &used, end->exception * (int64_t)sizeof *s->exception);
+  s->delta16 = take_array(memory, &used, end->delta * (int64_t)sizeof *s->delta16);
+  s->touched = take_array(memory, &used, end->touch * (int64_t)sizeof *s->touched);
+  s->scale_exponent = take_array(memory, &used, view->padded * (int64_t)sizeof *s->scale_exponent);
+  for (int level = 0; level < HT_LEVEL_64; level++)
+    s->column_error[level] = take_array(memory, &used, view->blocks * (int64_t)sizeof *s->column_error[level]);
+  return used;
+}
+
 static ht_status allocate_arrays(ht_context *ctx, ht_split_owner *s) {
   ht_split_view *view = &s->base.view;
-  const ht_tile *end = &s->tile[view->tiles];
-  int64_t values = view->groups * view->block * view->block * HT_LANES;
-  HT_TRY(ctx, ht_allocate(ctx, end->index, sizeof *s->index, &s->index));
-  HT_TRY(ctx, ht_allocate(ctx, view->groups, sizeof *s->exponent, &s->exponent));
-  HT_TRY(ctx, ht_allocate(ctx, values, sizeof *s->head, &s->head));
-  HT_TRY(ctx, ht_allocate(ctx, values, sizeof *s->mid, &s->mid));
-  HT_TRY(ctx, ht_allocate(ctx, values, sizeof *s->tail, &s->tail));
-  HT_TRY(ctx, ht_allocate(ctx, end->exception, sizeof *s->exception, &s->exception));
-  HT_TRY(ctx, ht_allocate(ctx, end->touch, sizeof *s->touched, &s->touched));
-  HT_TRY(ctx, ht_allocate(ctx, end->delta, sizeof *s->delta16, &s->delta16));
-  HT_TRY(ctx, ht_allocate(ctx, view->padded, sizeof *s->scale_exponent, &s->scale_exponent));
-  for (int level = 0; level < HT_LEVEL_64; level++) HT_TRY(ctx, ht_allocate(ctx, view->blocks, sizeof(float), &s->column_error[level]));
+  HT_TRY(ctx, ht_allocate(ctx, lay_arrays(s, NULL), 1, &s->arrays));
+  lay_arrays(s, s->arrays);
   touch_pages(s, ctx->threads);
   view->index = s->index;
   view->exponent = s->exponent;
@@ -154,11 +173,26 @@ static ht_status allocate_arrays(ht_context *ctx, ht_split_owner *s) {
   return HT_OK;
 }
 
+/* Where the groups of each tile's entries are kept until the values come: of as many windows a row, on the average, as take four bytes a
+ * nonzero. Returns the number of all. */
+static int64_t place_groups(ht_split_owner *s, const ht_node_graph *g) {
+  enum { MOST_WINDOWS = 4 };
+  int64_t sum = 0, most = MOST_WINDOWS * g->start[g->nodes];
+  for (int64_t t = 0; t < s->base.view.tiles; t++) {
+    int64_t first = s->tile[t].row / g->block, end = first + s->tile[t].slices * HT_LANES;
+    int64_t entries = first < g->nodes ? g->start[end < g->nodes ? end : g->nodes] - g->start[first] : 0;
+    int fits = entries <= most - sum;
+    s->group_place[t] = fits ? sum : -1;
+    sum += fits ? entries : 0;
+  }
+  return sum;
+}
+
 /* Tiles and slices, with their counts. */
 static ht_status lay_out(ht_context *ctx, ht_split_owner *s, const ht_node_graph *g, int64_t tile_rows) {
   ht_split_view *view = &s->base.view;
   HT_TRY(ctx, ht_split_cut(ctx, s, g, tile_rows));
-  int64_t touches = 0;
+  int64_t touches = 0, remembered = 0;
   for (int64_t t = 0; t < view->tiles; t++) {
     s->tile[t].slice = view->slices;
     s->tile[t].touch = touches;
@@ -167,9 +201,11 @@ static ht_status lay_out(ht_context *ctx, ht_split_owner *s, const ht_node_graph
   }
   s->tile[view->tiles].slice = view->slices;
   s->capacity = ht_place_capacity(ctx, g);
+  HT_TRY(ctx, ht_allocate(ctx, view->tiles, sizeof *s->group_place, &s->group_place));
+  remembered = place_groups(s, g);
   HT_TRY(ctx, ht_allocate(ctx, view->slices, sizeof *s->slice, &s->slice));
   HT_TRY(ctx, ht_allocate(ctx, view->slices, 1, &s->has_groups));
-  HT_TRY(ctx, ht_allocate(ctx, g->start[g->nodes], 1, &s->group));
+  HT_TRY(ctx, ht_allocate(ctx, remembered, 1, &s->group));
   HT_TRY(ctx, ht_allocate(ctx, touches, sizeof *s->listed, &s->listed));
   HT_TRY(ctx, ht_split_count(ctx, s, g));
   view->slice = s->slice;
@@ -184,8 +220,10 @@ static ht_status lay_out(ht_context *ctx, ht_split_owner *s, const ht_node_graph
 static void forget_count(ht_split_owner *s) {
   ht_release(s->base.ctx, s->group);
   ht_release(s->base.ctx, s->has_groups);
+  ht_release(s->base.ctx, s->group_place);
   ht_release(s->base.ctx, s->listed);
   s->group = s->has_groups = NULL;
+  s->group_place = NULL;
   s->listed = NULL;
 }
 
@@ -253,22 +291,7 @@ void ht_split_destroy(ht_split *split) {
   if (!split) return;
   ht_context *ctx = split->ctx;
   ht_split_owner *s = (ht_split_owner *)split;
-  void *const owned[] = {s->tile,
-                         s->range,
-                         s->slice,
-                         s->index,
-                         s->exponent,
-                         s->head,
-                         s->mid,
-                         s->tail,
-                         s->exception,
-                         s->touched,
-                         s->delta16,
-                         s->scale_exponent,
-                         s->column_error[0],
-                         s->column_error[1],
-                         s->inverse,
-                         split->node_order};
+  void *const owned[] = {s->tile, s->range, s->slice, s->arrays, s->inverse, split->node_order};
   for (size_t k = 0; k < sizeof owned / sizeof *owned; k++) ht_release(ctx, owned[k]);
   if (split->order != split->node_order) ht_release(ctx, split->order);
   ht_release(ctx, s);

@@ -139,6 +139,7 @@ ht_status ht_split_permute(ht_context *ctx, const ht_node_graph *g, const int32_
     if (i + 2 * AHEAD < g->nodes) {
       __builtin_prefetch(g->start + order[i + 2 * AHEAD]);
       __builtin_prefetch(g->columns + g->start[order[i + AHEAD]]);
+      __builtin_prefetch(g->columns + g->start[order[i + AHEAD] + 1] - 1);
     }
     for (int64_t k = 0; k < start[i + 1] - start[i]; k++) columns[start[i] + k] = inverse[from[k]];
   }

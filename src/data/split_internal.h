@@ -5,6 +5,8 @@
 
 enum { HT_EXCEPTION_SHARE = 64 }; /* a tile of so many nonzeros may have one exception */
 
+enum { HT_ELSEWHERE = 255 }; /* in the bytes of ht_split_owner.group: an entry of another window */
+
 /* The columns (in nodes) a tile covers, beside its ht_tile. */
 typedef struct ht_tile_range {
   int32_t low, high;
@@ -13,6 +15,7 @@ typedef struct ht_tile_range {
 /* Everything the view points to, and what an update needs. */
 typedef struct ht_split_owner {
   ht_split base;
+  void *arrays; /* the memory of all that is as large as the values: one block has one end in small pages */
   ht_tile *tile;
   ht_tile_range *range;
   ht_slice *slice;
@@ -26,14 +29,20 @@ typedef struct ht_split_owner {
   int16_t *scale_exponent;
   int32_t *inverse; /* of node_order */
   int64_t capacity; /* of a placement */
-  /* From the count to the values of a new split: the group of each entry of the graph, of the slices that have them; or NULL. */
+  /* From the count to the values of a new split: the group of each entry of a tile's rows, of the slices that have them; or NULL. */
   uint8_t *group, *has_groups;
-  int32_t *listed; /* and what each tile touches, with room to spare */
+  int64_t *group_place; /* of each tile's first entry; -1: the tile has none */
+  int32_t *listed;      /* and what each tile touches, with room to spare */
 } ht_split_owner;
 
 static inline int64_t ht_split_padded(int64_t n, int block) {
   int64_t unit = block == 3 ? 3 * HT_COLUMN_BLOCK : HT_COLUMN_BLOCK; /* whole column blocks and whole slices */
   return (n + unit - 1) / unit * unit;
+}
+
+/* Of the first entry of a node of the tile. */
+static inline int64_t ht_split_group_place(const ht_split_owner *s, const ht_node_graph *solver_graph, const ht_tile *t, int64_t node) {
+  return s->group_place[t - s->tile] + solver_graph->start[node] - solver_graph->start[t->row / solver_graph->block];
 }
 
 static inline ht_place_frame ht_split_frame(const ht_split_owner *s, const ht_node_graph *solver_graph, int64_t tile) {

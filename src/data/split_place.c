@@ -4,7 +4,7 @@
  * next remaining entry of every lane and needs eight. Runs are taken in order of how many lanes have the offset, as many as
  * make runs * RUN_COST + gathers * GATHER_COST least, where gathers = the largest number of entries left in a lane.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "data/split_place.h"
+#include "data/split_internal.h"
 #include <string.h>
 
 /* Bytes of a group with index and exponent; a gather group also pays for its scattered loads, about 10 bytes' worth of time. */
@@ -73,12 +73,17 @@ static void collect(ht_placement *p, const ht_place_frame *f, int64_t node) {
   p->begin[HT_LANES] = to;
 }
 
-/* Far from both ends of the vector no run can leave it: the placement depends on the pattern alone. */
+/* Far from both ends of the vector no run can leave it: the placement depends on the pattern alone. Of ascending rows the ends are enough.
+ */
 static int is_inside(const ht_placement *p, const ht_place_frame *f, int64_t node) {
   int32_t low = 0, high = 0;
-  for (int64_t e = 0; e < p->begin[HT_LANES]; e++) {
-    low = p->column[e] < low ? p->column[e] : low;
-    high = p->column[e] > high ? p->column[e] : high;
+  int ascending = !f->inverse && !f->graph->permuted;
+  for (int l = 0; l < HT_LANES; l++) {
+    int64_t begin = p->begin[l], end = p->begin[l + 1], step = ascending && end - begin > 1 ? end - 1 - begin : 1;
+    for (int64_t e = begin; e < end; e += step) {
+      low = p->column[e] < low ? p->column[e] : low;
+      high = p->column[e] > high ? p->column[e] : high;
+    }
   }
   return node + low >= HT_LANES && node + high + HT_LANES < f->padded_nodes;
 }
@@ -163,6 +168,59 @@ static inline __attribute__((always_inline)) void fill_filter(ht_place *s, const
     }
     left[l] = count;
   }
+}
+
+/* Whether runs of at most `most` lanes may save what they cost. For `saved` groups less they have to cover what every lane has beyond the
+ * rest; as long as 8 RUN_COST > most * GATHER_COST that takes ever more of them, unless lanes are short. */
+static int runs_may_pay(const int32_t *left, int64_t most) {
+  int64_t longest = largest(left), slack = HT_LANES * longest, loss = HT_LANES * RUN_COST - most * GATHER_COST;
+  if (loss <= 0) return 1;
+  for (int l = 0; l < HT_LANES; l++) slack -= left[l];
+  for (int64_t saved = 1; saved <= longest && saved * loss <= slack * RUN_COST; saved++) {
+    int64_t covered = 0;
+    for (int l = 0; l < HT_LANES; l++) covered += left[l] > longest - saved ? left[l] - (longest - saved) : 0;
+    if (covered <= most * (saved * GATHER_COST / RUN_COST)) return 1;
+  }
+  return 0;
+}
+
+/* Most slices of an unstructured mesh have one run, the diagonal, or, in a window without it, none: a filter that counts lanes, or more,
+ * shows it, and the groups are then the entries' places. Returns 0 where other runs may pay. `in` NULL: all entries are of this window. */
+static inline __attribute__((always_inline)) int place_diagonal(ht_place *s, const range *in) {
+  ht_placement *p = &s->own;
+  const int64_t low = in ? in->low : 0, high = in ? in->high : 0;
+  const int32_t *column = p->column; /* locals: a byte that is written might be any of the others */
+  uint8_t *filter = s->filter;
+  uint32_t mask = table_mask(p, FILTER);
+  int32_t left[HT_LANES], most = 0, diagonals = 0;
+  memset(filter, 0, mask + 1);
+  for (int l = 0; l < HT_LANES; l++) {
+    int32_t count = 0;
+    for (int64_t e = p->begin[l], end = p->begin[l + 1]; e < end; e++) {
+      int within = (!in) | ((column[e] >= low) & (column[e] < high)), plain = within & (column[e] != l);
+      uint8_t *at = &filter[hash(column[e] - l) & mask];
+      *at = (uint8_t)(*at + plain);
+      most = *at > most ? *at : most;
+      count += plain;
+      diagonals += within - plain;
+    }
+    left[l] = count;
+  }
+  if (diagonals % HT_LANES != 0 || runs_may_pay(left, most)) return 0;
+  p->runs = diagonals / HT_LANES;
+  p->run_column[0] = 0;
+  p->entries = diagonals;
+  p->gathers = largest(left);
+  for (int l = 0; l < HT_LANES; l++) {
+    int32_t *group = p->group, next = p->runs;
+    p->entries += left[l];
+    for (int64_t e = p->begin[l], end = p->begin[l + 1]; e < end; e++) {
+      int within = (!in) | ((column[e] >= low) & (column[e] < high)), plain = within & (column[e] != l);
+      group[e] = plain ? next : within - 1;
+      next += plain;
+    }
+  }
+  return 1;
 }
 
 /* Rows in any order: by a hash table. Most offsets of an unstructured mesh are found in one or two lanes and cannot become runs:
@@ -293,22 +351,14 @@ static inline __attribute__((always_inline)) void number_groups(ht_place *s, int
   p->gathers = most > runs ? most - runs : 0;
 }
 
-void ht_place_slice(ht_place *s, const ht_place_frame *f, int64_t node) {
-  collect(&s->own, f, node);
-  s->node = node;
-  int64_t entries = s->own.begin[HT_LANES];
-  ht_placement *kept = NULL;
-  if (f->whole && entries > 0 && entries <= MOST_KEPT && is_inside(&s->own, f, node)) {
-    int again;
-    s->now = kept = kept_at(s, &again);
-    if (same_pattern(kept, &s->own)) return;
-    if (!again) kept = NULL; /* most patterns of an unstructured mesh never come back */
-  }
+static void place_entries(ht_place *s, const ht_place_frame *f, int64_t node) {
   range in = {f->low - node, f->high - node};
   int32_t left[HT_LANES] = {0};
   int64_t found;
   if (!f->inverse && !f->graph->permuted)
     found = merge_offsets(s, in, left);
+  else if (f->whole ? place_diagonal(s, NULL) : place_diagonal(s, &in))
+    return;
   else
     found = f->whole ? hash_offsets(s, NULL, left) : hash_offsets(s, &in, left);
   choose_runs(s, node, f->padded_nodes, found, left);
@@ -316,14 +366,30 @@ void ht_place_slice(ht_place *s, const ht_place_frame *f, int64_t node) {
     number_groups(s, 1);
   else
     number_groups(s, 0);
-  s->now = &s->own;
-  if (kept) keep(&s->own, kept);
 }
 
-int ht_place_remember(const ht_place *s, const ht_place_frame *f, uint8_t *group) {
-  const ht_placement *p = &s->own;
-  if (s->now != p || !f->whole || p->runs + p->gathers > UINT8_MAX) return 0;
-  for (int64_t e = 0; e < p->begin[HT_LANES]; e++) group[e] = (uint8_t)p->group[e];
+void ht_place_slice(ht_place *s, const ht_place_frame *f, int64_t node) {
+  collect(&s->own, f, node);
+  s->node = node;
+  int64_t entries = s->own.begin[HT_LANES];
+  ht_placement *kept = NULL;
+  int again = 0;
+  if (f->whole && entries > 0 && entries <= MOST_KEPT) {
+    kept = kept_at(s, &again);
+    s->now = kept;
+    if (same_pattern(kept, &s->own) && is_inside(&s->own, f, node)) return;
+  }
+  place_entries(s, f, node);
+  s->now = &s->own;
+  /* Most patterns of an unstructured mesh never come back. */
+  if (again && is_inside(&s->own, f, node)) keep(&s->own, kept);
+}
+
+int ht_place_remember(const ht_place *s, int block, uint8_t *group) {
+  const ht_placement *p = s->now;
+  const int32_t *from = p->group;
+  if ((block > 1 && p != &s->own) || p->runs + p->gathers > HT_ELSEWHERE) return 0;
+  for (int64_t e = 0, end = p->begin[HT_LANES]; e < end; e++) group[e] = (uint8_t)from[e]; /* -1 becomes HT_ELSEWHERE */
   return 1;
 }
 
@@ -334,36 +400,48 @@ void ht_place_recall(ht_place *s, const ht_place_frame *f, int64_t node, const h
   s->now = p;
   p->runs = slice->runs;
   p->gathers = slice->gathers;
-  p->entries = p->begin[HT_LANES];
-  for (int64_t e = 0; e < p->entries; e++) p->group[e] = group[e];
+  p->entries = 0;
+  for (int64_t e = 0; e < p->begin[HT_LANES]; e++) {
+    p->group[e] = group[e] == HT_ELSEWHERE ? -1 : group[e];
+    p->entries += group[e] != HT_ELSEWHERE;
+  }
   for (int l = 0; l < HT_LANES && p->runs > 0; l++)
     for (int64_t e = p->begin[l]; e < p->begin[l + 1]; e++)
-      if (p->group[e] < p->runs) p->run_column[p->group[e]] = p->column[e] - l;
+      if (group[e] < p->runs) p->run_column[group[e]] = p->column[e] - l;
 }
 
-static void mark(uint64_t *seen, int64_t unknown) {
-  int64_t b = unknown / HT_COLUMN_BLOCK;
-  seen[b / 64] |= 1ull << (b % 64);
+/* The column blocks that gather groups read. No branches: which entries are of a run, or of another window, is hard to foretell. Locals,
+ * for a byte that is written might be any of the others. */
+static inline __attribute__((always_inline)) void mark_gathers(const ht_place *place, const int block, uint8_t *seen, uint64_t nowhere) {
+  const ht_placement *p = place->now;
+  const int32_t *column = p->column, *group = p->group, runs = p->runs;
+  int64_t node = place->node;
+  for (int64_t e = 0, end = p->begin[HT_LANES]; e < end; e++) {
+    uint64_t first = (uint64_t)((node + column[e]) * block), last = first + (unsigned)block - 1, other = (uint64_t)(group[e] >= runs) - 1;
+    seen[(first / HT_COLUMN_BLOCK & ~other) | (nowhere & other)] = 1;
+    if (block > 1) seen[(last / HT_COLUMN_BLOCK & ~other) | (nowhere & other)] = 1;
+  }
 }
 
 /* Runs whole: a lane without an entry reads x as well. */
-void ht_place_mark(const ht_place *place, int block, uint64_t *seen) {
+void ht_place_mark(const ht_place *place, int block, uint8_t *seen, int64_t nowhere) {
   const ht_placement *p = place->now;
-  for (int k = 0; k < p->runs; k++) {
-    mark(seen, (place->node + p->run_column[k]) * block);
-    mark(seen, (place->node + p->run_column[k] + HT_LANES) * block - 1);
+  for (int k = 0, runs = p->runs; k < runs; k++) {
+    seen[(place->node + p->run_column[k]) * block / HT_COLUMN_BLOCK] = 1;
+    seen[((place->node + p->run_column[k] + HT_LANES) * block - 1) / HT_COLUMN_BLOCK] = 1;
   }
-  for (int64_t e = 0; p->gathers > 0 && e < p->begin[HT_LANES]; e++) {
-    if (p->group[e] < p->runs) continue;
-    mark(seen, (place->node + p->column[e]) * block);
-    if (block > 1) mark(seen, (place->node + p->column[e]) * block + block - 1);
-  }
+  if (p->gathers == 0) return;
+  if (block == 1) mark_gathers(place, 1, seen, (uint64_t)nowhere);
+  if (block == 2) mark_gathers(place, 2, seen, (uint64_t)nowhere);
+  if (block == 3) mark_gathers(place, 3, seen, (uint64_t)nowhere);
 }
 
-int64_t ht_place_list_marks(uint64_t *seen, int64_t low, int64_t high, int32_t *out) {
+int64_t ht_place_list_marks(uint8_t *seen, int64_t low, int64_t high, int32_t *out) {
   int64_t count = 0;
-  for (int64_t word = low / HT_COLUMN_BLOCK / 64; word * HT_COLUMN_BLOCK * 64 < high; word++)
-    for (; seen[word]; seen[word] &= seen[word] - 1, count++)
-      if (out) out[count] = (int32_t)(word * 64 + __builtin_ctzll(seen[word]));
+  for (int64_t b = low / HT_COLUMN_BLOCK; b * HT_COLUMN_BLOCK < high; b++) {
+    out[count] = (int32_t)b;
+    count += seen[b];
+    seen[b] = 0;
+  }
   return count;
 }

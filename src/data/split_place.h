@@ -62,16 +62,17 @@ typedef struct ht_place_frame {
 } ht_place_frame;
 
 void ht_place_slice(ht_place *place, const ht_place_frame *frame, int64_t node);
-/* Keep the groups of a placement that took work, a byte an entry, for ht_place_recall to find it again; 0: it was not kept. */
-int ht_place_remember(const ht_place *place, const ht_place_frame *frame, uint8_t *group);
+/* Keep the groups of a placement, a byte an entry, to find it again; 0: it was not kept, since it has too many, or, of node blocks, is as
+ * soon placed again as recalled. */
+int ht_place_remember(const ht_place *place, int block, uint8_t *group);
 void ht_place_recall(ht_place *place, const ht_place_frame *frame, int64_t node, const ht_slice *slice, const uint8_t *group);
 /* Largest number of entries that eight consecutive nodes have in any order. */
 int64_t ht_place_capacity(const ht_context *ctx, const ht_node_graph *graph);
 
-/* Mark the column blocks that the slice reads in a bit map; then list the marks between two unknowns into out (NULL: only
- * count them), and clear them. */
-void ht_place_mark(const ht_place *place, int block, uint64_t *seen);
-int64_t ht_place_list_marks(uint64_t *seen, int64_t low, int64_t high, int32_t *out);
+/* Mark the column blocks that the slice reads, a byte each; seen[nowhere] may be set, too. Then list the marks between two unknowns into
+ * out, which has room for all of these blocks, and clear them. */
+void ht_place_mark(const ht_place *place, int block, uint8_t *seen, int64_t nowhere);
+int64_t ht_place_list_marks(uint8_t *seen, int64_t low, int64_t high, int32_t *out);
 
 static inline int64_t ht_old_node(const int32_t *order, int64_t node) { return order ? order[node] : node; }
 

@@ -5,11 +5,11 @@
 
 enum { SLOTS_A_THREAD = 2 };
 
-static double *part_of(const ht_sums *s, int64_t slot, int level) { return s->part + (slot * HT_LEVEL_64 + level) * s->width; }
+static double *part_of(const ht_sums *s, int64_t slot) { return s->part + slot * s->width * HT_LEVEL_64; }
 
 ht_status ht_sums_create(ht_context *ctx, int64_t columns, int64_t width, ht_sums *s) {
   *s = (ht_sums){.columns = columns, .slots = (int64_t)SLOTS_A_THREAD * ctx->threads, .width = width, .adding = ATOMIC_FLAG_INIT};
-  for (int level = 0; level < HT_LEVEL_64; level++) HT_TRY(ctx, ht_allocate(ctx, columns, sizeof(double), &s->total[level]));
+  HT_TRY(ctx, ht_allocate(ctx, columns * HT_LEVEL_64, sizeof *s->total, &s->total));
   HT_TRY(ctx, ht_allocate(ctx, s->slots, sizeof *s->range, &s->range));
   HT_TRY(ctx, ht_allocate(ctx, s->slots, sizeof *s->ready, &s->ready));
   HT_TRY(ctx, ht_allocate_zeroed(ctx, s->slots * HT_LEVEL_64 * width, sizeof *s->part, &s->part));
@@ -18,7 +18,7 @@ ht_status ht_sums_create(ht_context *ctx, int64_t columns, int64_t width, ht_sum
 }
 
 void ht_sums_release(ht_context *ctx, ht_sums *s) {
-  for (int level = 0; level < HT_LEVEL_64; level++) ht_release(ctx, s->total[level]);
+  ht_release(ctx, s->total);
   ht_release(ctx, s->range);
   ht_release(ctx, (void *)s->ready);
   ht_release(ctx, s->part);
@@ -26,8 +26,7 @@ void ht_sums_release(ht_context *ctx, ht_sums *s) {
 
 void ht_sums_reset(const ht_context *ctx, ht_sums *s) {
 #pragma omp parallel for schedule(static) num_threads(ctx->threads) if (s->columns > 20000)
-  for (int64_t i = 0; i < s->columns; i++)
-    for (int level = 0; level < HT_LEVEL_64; level++) s->total[level][i] = 0;
+  for (int64_t i = 0; i < s->columns * HT_LEVEL_64; i++) s->total[i] = 0;
   for (int64_t slot = 0; slot < s->slots; slot++) atomic_store(&s->ready[slot], -1);
   atomic_store(&s->begun, 0);
   atomic_store(&s->added, 0);
@@ -44,11 +43,9 @@ static void add_due(ht_sums *s) {
     for (; next_is_ready(s); atomic_fetch_add(&s->added, 1)) {
       int64_t slot = atomic_load(&s->added) % s->slots;
       const ht_sums_range *range = &s->range[slot];
-      for (int level = 0; level < HT_LEVEL_64; level++) {
-        double *part = part_of(s, slot, level), *total = s->total[level] + range->low;
-        for (int64_t i = 0; i < range->count; i++) total[i] += part[i];
-        memset(part, 0, (size_t)range->count * sizeof *part);
-      }
+      double *part = part_of(s, slot), *total = s->total + range->low * HT_LEVEL_64;
+      for (int64_t i = 0; i < range->count * HT_LEVEL_64; i++) total[i] += part[i];
+      memset(part, 0, (size_t)(range->count * HT_LEVEL_64) * sizeof *part);
     }
     atomic_flag_clear(&s->adding);
   }
@@ -60,7 +57,7 @@ int64_t ht_sums_begin(ht_sums *s, double **part) {
     add_due(s);
     sched_yield();
   }
-  for (int level = 0; level < HT_LEVEL_64; level++) part[level] = part_of(s, chunk % s->slots, level);
+  *part = part_of(s, chunk % s->slots);
   return chunk;
 }
 

@@ -11,9 +11,9 @@ typedef struct ht_sums_range {
 } ht_sums_range;
 
 typedef struct ht_sums {
-  double *total[HT_LEVEL_64];
+  double *total; /* a pair a column: HT_LEVEL_16, HT_LEVEL_32 */
   int64_t columns, slots, width;
-  double *part;           /* slots x levels x width: chunks not yet added; zero between them */
+  double *part;           /* slots x width x levels: chunks not yet added; zero between them */
   ht_sums_range *range;   /* of each slot */
   _Atomic int64_t *ready; /* the chunk whose sums stand in the slot; -1: none's */
   _Atomic int64_t begun;  /* chunks handed out */
@@ -26,7 +26,7 @@ ht_status ht_sums_create(ht_context *ctx, int64_t columns, int64_t width, ht_sum
 void ht_sums_release(ht_context *ctx, ht_sums *sums);
 void ht_sums_reset(const ht_context *ctx, ht_sums *sums);
 
-/* The next chunk's number, and where its sums go, by level, its first column first. */
+/* The next chunk's number, and where its sums go, a pair a column, its first column first. */
 int64_t ht_sums_begin(ht_sums *sums, double **part);
 /* Its sums stand: they are added as soon as those before are. When all threads are done all are added. */
 void ht_sums_end(ht_sums *sums, int64_t chunk, ht_sums_range range);

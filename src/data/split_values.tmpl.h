@@ -10,27 +10,90 @@ enum { MOST_EXPONENT = 255 };
 
 /* Four lanes, in whatever registers the processor has, and eight of 16 bits. */
 typedef double v4 __attribute__((vector_size(32)));
+typedef double v2 __attribute__((vector_size(16)));
 typedef int64_t i4 __attribute__((vector_size(32)));
 typedef int32_t s4 __attribute__((vector_size(16)));
 typedef int16_t h8 __attribute__((vector_size(16)));
+typedef uint16_t u8 __attribute__((vector_size(16)));
 
 static inline double power_of_two(int e) { return ht_from_bits64((uint64_t)(1023 + e) << 52); }
+
+/* ---- scaling ---- */
+
+static inline int64_t scaled_by(const ht_scaling *by, int64_t group, int lane) {
+  return group < by->runs ? by->index[group] + lane : by->index[by->runs + (group - by->runs) * HT_LANES + lane];
+}
+
+/* Whether all can be scaled by powers of two without leaving the normal range. */
+static inline int is_far_from_ends(const ht_scaling *by, int64_t count, const double *values) {
+  const i4 magnitude = (i4){0} + INT64_MAX, least = (i4){0} + ((int64_t)(by->reach + 1) << 52);
+  const i4 most = (i4){0} + (((int64_t)(2047 - by->reach) << 52) - 1);
+  i4 outside = {0};
+  for (int64_t k = 0; k < count; k += 4) {
+    i4 bits;
+    memcpy(&bits, values + k, sizeof bits);
+    bits &= magnitude;
+    outside |= (bits > most) | ((bits < least) & (bits != 0));
+  }
+  return !(outside[0] | outside[1] | outside[2] | outside[3]);
+}
+
+static int scale_slowly(const ht_scaling *by, int64_t groups, double *values) {
+  int lossy = 0;
+  for (int64_t g = 0; g < groups; g++)
+    for (int l = 0; l < HT_LANES; l++, values++)
+      *values = ht_scale_down(*values, by->own_exponent[l] + by->exponent[scaled_by(by, g, l)], by->reach, &lossy);
+  return lossy;
+}
+
+static inline void load_four(const double *from, v4 *to) { memcpy(to, from, sizeof *to); }
+
+/* Adding 0 makes -0 a 0, as encodings expect. */
+static inline void scale_four(double *values, const v4 *own, const v4 *other) {
+  v4 v;
+  load_four(values, &v);
+  v = v * *own * *other + 0.0;
+  memcpy(values, &v, sizeof v);
+}
+
+static int scale(const ht_scaling *by, int64_t groups, double *values) {
+  const double *other = by->other;
+  const uint16_t *index = by->index;
+  v4 own[2], low, high;
+  if (!is_far_from_ends(by, groups * HT_LANES, values)) return scale_slowly(by, groups, values);
+  for (int half = 0; half < 2; half++) load_four(by->own + 4 * half, &own[half]);
+  for (int64_t g = 0; g < groups; g++, values += HT_LANES) {
+    if (g < by->runs) {
+      load_four(other + *index, &low);
+      load_four(other + *index + 4, &high);
+      index++;
+    } else {
+      low = (v4){other[index[0]], other[index[1]], other[index[2]], other[index[3]]};
+      high = (v4){other[index[4]], other[index[5]], other[index[6]], other[index[7]]};
+      index += HT_LANES;
+    }
+    scale_four(values, &own[0], &low);
+    scale_four(values + 4, &own[1], &high);
+  }
+  return 0;
+}
 
 /* ---- FIXED ---- */
 
 /* Exponent that brings the group's largest magnitude below 1 - 2^-15, so that no head overflows; -1 when it is above that. */
 static inline int group_exponent(const double *value, int count) {
-  const i4 magnitude = (i4){0} + INT64_MAX; /* all bits but the sign */
-  v4 largest = {0, 0, 0, 0};
+  const i4 magnitude = (i4){0} + INT64_MAX; /* all bits but the sign: they compare as the numbers do */
+  i4 largest = {0};
   for (int k = 0; k < count; k += 4) {
-    v4 v;
-    memcpy(&v, value + k, sizeof v);
-    i4 bits = (i4)v & magnitude, more = (v4)bits > largest;
-    largest = (v4)((bits & more) | ((i4)largest & ~more));
+    i4 bits;
+    memcpy(&bits, value + k, sizeof bits);
+    bits &= magnitude;
+    i4 more = bits > largest;
+    largest = (bits & more) | (largest & ~more);
   }
-  double most = fmax(fmax(largest[0], largest[1]), fmax(largest[2], largest[3]));
-  if (most == 0) return 0;
-  uint64_t bits = ht_bits64(most);
+  int64_t low = largest[0] > largest[1] ? largest[0] : largest[1], high = largest[2] > largest[3] ? largest[2] : largest[3];
+  uint64_t bits = (uint64_t)(low > high ? low : high);
+  if (bits == 0) return 0;
   int e = 1022 - (int)(bits >> 52);                      /* |v| 2^e is in [1/2, 1); 1023 and up for subnormal numbers */
   if ((bits & 0xfffffffffffffu) > 0xfffc000000000u) e--; /* above 1 - 2^-15 */
   return e < 0 ? -1 : e > MOST_EXPONENT ? MOST_EXPONENT : e;
@@ -151,7 +214,7 @@ static int encode_groups(ht_split_owner *s, ht_tile *t, int64_t first, const ht_
 
 /* What 16 and 32 bits lose of eight values. */
 typedef struct lost {
-  double at16[HT_LANES], at32[HT_LANES];
+  v4 at16[2], at32[2];
 } lost;
 
 /* The lower parts are what is lost; exceptions come on top, elsewhere. */
@@ -164,21 +227,22 @@ static inline void lose_fixed(const ht_split_owner *s, int64_t at, int e, lost *
   s4 wide[2] = {(s4)__builtin_shufflevector(mid, mid, 0, 0, 1, 1, 2, 2, 3, 3) >> 16,
                 (s4)__builtin_shufflevector(mid, mid, 4, 4, 5, 5, 6, 6, 7, 7) >> 16};
   for (int half = 0; half < 2; half++) {
-    v4 at32 = unit * __builtin_convertvector(tail[half], v4);
-    v4 at16 = unit * 0x1p32 * __builtin_convertvector(wide[half], v4) + at32;
-    memcpy(out->at32 + 4 * half, &at32, sizeof at32);
-    memcpy(out->at16 + 4 * half, &at16, sizeof at16);
+    out->at32[half] = unit * __builtin_convertvector(tail[half], v4);
+    out->at16[half] = unit * 0x1p32 * __builtin_convertvector(wide[half], v4) + out->at32[half];
   }
 }
 
 static inline void lose_float(const ht_split_owner *s, int64_t at, lost *out) {
+  double at16[HT_LANES], at32[HT_LANES];
   for (int l = 0; l < HT_LANES; l++) {
     uint32_t head = (uint32_t)(uint16_t)s->head[at + l] << 16;
     double v32 = (double)ht_from_bits32(head + (uint32_t)(int32_t)s->mid[at + l]);
     double v = ht_from_bits64(ht_bits64(v32) + (uint64_t)(int64_t)s->tail[at + l]);
-    out->at16[l] = v - (double)ht_from_bits32(head);
-    out->at32[l] = v - v32;
+    at16[l] = v - (double)ht_from_bits32(head);
+    at32[l] = v - v32;
   }
+  memcpy(out->at16, at16, sizeof at16);
+  memcpy(out->at32, at32, sizeof at32);
 }
 
 /* Sums of one slice's rows, by row and column in the node (i * block + j) and lane: what 16 bits lose of the row times s over the
@@ -187,34 +251,62 @@ typedef struct row_loss {
   double sum[9][HT_LANES], own[9][HT_LANES];
 } row_loss;
 
-/* Where the sums of a tile go: from the first column of the chunk. */
+/* Where the sums of a tile go: a pair, of 16 and of 32 bits, for each column from the chunk's first on. */
 typedef struct sums {
-  const double *scale; /* from the first column of all; NULL when uniform */
-  double *error16, *error32;
+  const double *inverse; /* from the first column of all; NULL when uniform */
+  double *pair;
   int64_t low;
 } sums;
 
-static inline void add_four(double *sum, v4 *term) {
+static inline void add_two(double *sum, v2 term) {
+  v2 v;
+  memcpy(&v, sum, sizeof v);
+  v += term;
+  memcpy(sum, &v, sizeof v);
+}
+
+static inline void add_four(double *sum, const v4 *term) {
   v4 v;
   memcpy(&v, sum, sizeof v);
   v += *term;
   memcpy(sum, &v, sizeof v);
 }
 
-/* Eight consecutive columns, none of them a node's own: the common case. */
+/* Times s, whose bits come from those of 1 / s. */
+static inline void multiply_four(v4 *v, const v4 *inverse) { *v *= (v4)((((i4){0} + 2046) << 52) - (i4)*inverse); }
+
+/* Eight consecutive columns. */
 static inline void add_run(const lost *loss, const sums *to, int64_t column, double *row) {
-  for (int l = 0; l < HT_LANES; l += 4) {
-    v4 at16, at32, scale;
-    memcpy(&at16, loss->at16 + l, sizeof at16);
-    memcpy(&at32, loss->at32 + l, sizeof at32);
-    v4 square16 = at16 * at16, square32 = at32 * at32;
-    add_four(to->error16 + column - to->low + l, &square16);
-    add_four(to->error32 + column - to->low + l, &square32);
-    if (to->scale) {
-      memcpy(&scale, to->scale + column + l, sizeof scale);
-      at16 *= scale;
+  double *pair = to->pair + 2 * (column - to->low);
+  for (int half = 0; half < 2; half++) {
+    v4 at16 = loss->at16[half], square16 = at16 * at16, square32 = loss->at32[half] * loss->at32[half], inverse;
+    v4 low = __builtin_shufflevector(square16, square32, 0, 4, 1, 5), high = __builtin_shufflevector(square16, square32, 2, 6, 3, 7);
+    add_four(pair + 8 * half, &low);
+    add_four(pair + 8 * half + 4, &high);
+    if (to->inverse) {
+      memcpy(&inverse, to->inverse + column + 4 * half, sizeof inverse);
+      multiply_four(&at16, &inverse);
     }
-    add_four(row + l, &at16);
+    add_four(row + 4 * half, &at16);
+  }
+}
+
+/* Any columns, `index` from `first` on. */
+static inline void add_gather(const lost *loss, const sums *to, int64_t first, const uint16_t *index, double *row) {
+  double *pair = to->pair + 2 * (first - to->low);
+  for (int half = 0; half < 2; half++, index += 4) {
+    v4 at16 = loss->at16[half], square16 = at16 * at16, square32 = loss->at32[half] * loss->at32[half];
+    v4 even = __builtin_shufflevector(square16, square32, 0, 4, 2, 6), odd = __builtin_shufflevector(square16, square32, 1, 5, 3, 7);
+    add_two(pair + 2 * index[0], __builtin_shufflevector(even, even, 0, 1));
+    add_two(pair + 2 * index[1], __builtin_shufflevector(odd, odd, 0, 1));
+    add_two(pair + 2 * index[2], __builtin_shufflevector(even, even, 2, 3));
+    add_two(pair + 2 * index[3], __builtin_shufflevector(odd, odd, 2, 3));
+    if (to->inverse) {
+      const double *from = to->inverse + first;
+      v4 inverse = {from[index[0]], from[index[1]], from[index[2]], from[index[3]]};
+      multiply_four(&at16, &inverse);
+    }
+    add_four(row + 4 * half, &at16);
   }
 }
 
@@ -223,31 +315,60 @@ static inline void add_any(const lost *loss, const sums *to, const int64_t *node
                            const int block, int j) {
   for (int l = 0; l < HT_LANES; l++) {
     int64_t column = node[l] * block + j;
-    row[l] += to->scale ? loss->at16[l] * to->scale[column] : loss->at16[l];
-    to->error32[column - to->low] += loss->at32[l] * loss->at32[l];
+    double *pair = to->pair + 2 * (column - to->low), at16 = loss->at16[l / 4][l % 4], at32 = loss->at32[l / 4][l % 4];
+    row[l] += to->inverse ? at16 * ht_from_bits64((2046ull << 52) - ht_bits64(to->inverse[column])) : at16;
+    pair[1] += at32 * at32;
     if (node[l] == first_node + l)
-      own[l] += loss->at16[l];
+      own[l] += at16;
     else
-      to->error16[column - to->low] += loss->at16[l] * loss->at16[l];
+      pair[0] += at16 * at16;
   }
 }
 
-static inline void measure_group(const ht_split_owner *s, const ht_tile *t, const ht_group *group, int64_t g, const sums *to, row_loss *row,
-                                 const int block) {
-  int64_t at = g * block * block * HT_LANES, node[HT_LANES], first = ht_group_column(&s->base.view, t, group, 0);
-  int plain = block == 1 && !group->gather && first != group->node;
-  for (int l = 0; l < HT_LANES && !plain; l++) node[l] = ht_group_column(&s->base.view, t, group, l);
+static inline void lose(const ht_split_owner *s, const ht_tile *t, int64_t g, int64_t at, lost *loss) {
+  if (t->encoding == HT_FIXED)
+    lose_fixed(s, at, s->exponent[g], loss);
+  else
+    lose_float(s, at, loss);
+}
+
+static inline void measure_any(const ht_split_owner *s, const ht_tile *t, const ht_group *group, int64_t g, const sums *to, row_loss *row,
+                               const int block) {
+  int64_t at = g * block * block * HT_LANES, node[HT_LANES];
+  for (int l = 0; l < HT_LANES; l++) node[l] = ht_group_column(&s->base.view, t, group, l);
   for (int k = 0; k < block * block; k++, at += HT_LANES) {
     lost loss;
-    if (t->encoding == HT_FIXED)
-      lose_fixed(s, at, s->exponent[g], &loss);
-    else
-      lose_float(s, at, &loss);
-    if (plain)
-      add_run(&loss, to, first, row->sum[k]);
-    else
-      add_any(&loss, to, node, group->node, row->sum[k], row->own[k], block, k % block);
+    lose(s, t, g, at, &loss);
+    add_any(&loss, to, node, group->node, row->sum[k], row->own[k], block, k % block);
   }
+}
+
+/* Whether a lane of the gather group has its node's own entry. */
+static inline int has_own(const uint16_t *index, int64_t own) {
+  const u8 lanes = {0, 1, 2, 3, 4, 5, 6, 7};
+  u8 column;
+  int64_t equal[2];
+  memcpy(&column, index, sizeof column);
+  h8 same = column == lanes + (uint16_t)own;
+  memcpy(equal, &same, sizeof equal);
+  return (equal[0] | equal[1]) != 0;
+}
+
+/* Without node blocks most groups hold none of the nodes' own entries. */
+static inline void measure_group(const ht_split_owner *s, const ht_tile *t, const ht_group *group, int64_t g, const sums *to, row_loss *row,
+                                 const int block) {
+  const uint16_t *index = s->index + group->index;
+  int64_t own = group->node - t->window; /* index of lane 0's own entry; may stand outside of the window */
+  lost loss;
+  if (block > 1 || (group->gather ? has_own(index, own) : *index == own)) {
+    measure_any(s, t, group, g, to, row, block);
+    return;
+  }
+  lose(s, t, g, g * HT_LANES, &loss);
+  if (group->gather)
+    add_gather(&loss, to, t->window, index, row->sum[0]);
+  else
+    add_run(&loss, to, t->window + *index, row->sum[0]);
 }
 
 /* Corrections of a slice's nodes, and with them the loss of their own entries. A correction above 1 is more than the diagonal that it
@@ -258,11 +379,11 @@ static inline void finish_slice(const ht_split_owner *s, const ht_tile *t, int64
   for (int l = 0; l < HT_LANES; l++)
     for (int k = 0; k < block * block; k++) {
       int64_t column = (node + l) * block + k % block;
-      double delta = to->scale ? loss->sum[k][l] / to->scale[column] : loss->sum[k][l];
+      double delta = to->inverse ? loss->sum[k][l] * to->inverse[column] : loss->sum[k][l];
       float kept = fabs(delta) <= 1 ? (float)delta : 0;
       double rest = loss->own[k][l] - (double)kept;
       stored[k * HT_LANES + l] = kept;
-      to->error16[column - to->low] += rest * rest;
+      to->pair[2 * (column - to->low)] += rest * rest;
     }
 }
 
@@ -277,8 +398,8 @@ static inline void measure_tile(const ht_split_owner *s, const ht_tile *t, const
   }
 }
 
-static void measure(ht_split_owner *s, const ht_tile *t, const ht_group *group, const double *scale, double *const *error2, int64_t low) {
-  sums to = {scale, error2[HT_LEVEL_16], error2[HT_LEVEL_32], low};
+static void measure(ht_split_owner *s, const ht_tile *t, const ht_group *group, const double *inverse, double *error2, int64_t low) {
+  sums to = {inverse, error2, low};
   if (t->encoding == HT_RAW || t->exact == HT_LEVEL_16) {
     memset(s->delta16 + t->delta, 0, (size_t)(t[1].delta - t->delta) * sizeof *s->delta16);
     return;
@@ -287,5 +408,5 @@ static void measure(ht_split_owner *s, const ht_tile *t, const ht_group *group, 
   if (s->base.view.block == 2) measure_tile(s, t, group, &to, 2);
   if (s->base.view.block == 3) measure_tile(s, t, group, &to, 3);
   for (const ht_exception *x = s->exception + t->exception; x < s->exception + t->exception + t->exceptions; x++)
-    for (int level = 0; level < HT_LEVEL_64; level++) error2[level][x->column - low] += x->value * x->value;
+    for (int level = 0; level < HT_LEVEL_64; level++) error2[2 * (x->column - low) + level] += x->value * x->value;
 }

@@ -5,22 +5,21 @@
 #include <string.h>
 #include "halftone/generate.h"
 
-/* "stencil2d size=7 points=9" */
+/* "stencil2d size=7 points=9". A word without '=' is a parameter without a value, and is refused as one. */
 static inline ht_status generate_line(ht_context *ctx, const char *line, ht_matrix **matrix) {
-  char text[256];
-  const char *names[20], *values[20];
+  enum { MOST = 20 };
+  char text[256], *rest;
+  const char *names[MOST], *values[MOST];
   int count = 0;
   snprintf(text, sizeof text, "%s", line);
-  for (char *word = strchr(text, ' '); word && count < 20; count++) {
-    *word++ = 0;
-    names[count] = word;
+  const char *kind = strtok_r(text, " ", &rest);
+  for (char *word; count < MOST && (word = strtok_r(NULL, " ", &rest)); count++) {
     char *equals = strchr(word, '=');
-    if (!equals) return HT_INTERNAL;
-    *equals = 0;
-    values[count] = equals + 1;
-    word = strchr(equals + 1, ' ');
+    if (equals) *equals = 0;
+    names[count] = word;
+    values[count] = equals ? equals + 1 : "";
   }
-  return ht_generate(ctx, text, count, names, values, matrix);
+  return ht_generate(ctx, kind ? kind : "", count, names, values, matrix);
 }
 
 #endif

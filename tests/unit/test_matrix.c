@@ -31,6 +31,39 @@ static void test_copy_sorts_and_sums(void **state) {
   ht_matrix_destroy(a);
 }
 
+/* One row of every length in random order, some columns twice: sorted, and equal ones summed in the order given. */
+static void test_rows_of_every_length(void **state) {
+  enum { N = 100, LONGEST = 120 };
+  uint32_t random = 1;
+  for (int length = 1; length <= LONGEST; length++) {
+    int64_t start[N + 1] = {0};
+    int32_t columns[LONGEST], present[N] = {0};
+    double values[LONGEST], sum[N] = {0};
+    for (int i = 0; i < N; i++) start[i + 1] = length;
+    for (int k = 0; k < length; k++) {
+      random = random * 1664525u + 1013904223u;
+      columns[k] = (int32_t)(random >> 8) % N;
+      values[k] = 1 + 1e-16 * (double)(random >> 8);
+      sum[columns[k]] += values[k];
+      present[columns[k]] = 1;
+    }
+    ht_matrix *a;
+    const int32_t *c;
+    const double *v;
+    int64_t at = 0;
+    assert_int_equal(ht_matrix_create_csr(*state, N, start, columns, values, HT_COPY, &a), HT_OK);
+    ht_matrix_csr(a, NULL, &c, &v);
+    for (int32_t j = 0; j < N; j++) {
+      if (!present[j]) continue;
+      assert_true(at < ht_matrix_nonzeros(a) && c[at] == j && v[at] == sum[j]);
+      at++;
+    }
+    assert_int_equal(at, ht_matrix_nonzeros(a));
+    assert_int_equal(a->duplicates, length - at);
+    ht_matrix_destroy(a);
+  }
+}
+
 static void test_borrow_leaves_the_arrays_alone(void **state) {
   int64_t start[] = {0, 2, 4};
   int32_t columns[] = {0, 1, 0, 1};
@@ -143,7 +176,11 @@ static void test_symmetry_against_definition(void **state) {
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_context, close_context)
-  const struct CMUnitTest tests[] = {TEST(test_copy_sorts_and_sums), TEST(test_borrow_leaves_the_arrays_alone),
-                                     TEST(test_new_values_measure_symmetry), TEST(test_refused), TEST(test_symmetry_against_definition)};
+  const struct CMUnitTest tests[] = {TEST(test_copy_sorts_and_sums),
+                                     TEST(test_rows_of_every_length),
+                                     TEST(test_borrow_leaves_the_arrays_alone),
+                                     TEST(test_new_values_measure_symmetry),
+                                     TEST(test_refused),
+                                     TEST(test_symmetry_against_definition)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

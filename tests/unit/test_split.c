@@ -393,6 +393,37 @@ static void test_patterns(void **state) {
   ht_context_destroy(ctx);
 }
 
+static void count_groups(const ht_split *split, int64_t *runs, int64_t *gathers) {
+  *runs = *gathers = 0;
+  for (int64_t k = 0; k < split->view.slices; k++) {
+    *runs += split->view.slice[k].runs;
+    *gathers += split->view.slice[k].gathers;
+  }
+}
+
+/* Rows that are taken as they stand are placed by merging, rows in an order that is given by hashing: both find all runs that pay. */
+static void test_runs_are_found_in_any_order(void **state) {
+  ht_context *ctx = context();
+  csr matrices[] = {banded(500), stencil(9, 1), scattered(600, 7)};
+  (void)state;
+  for (size_t k = 0; k < sizeof matrices / sizeof *matrices; k++) {
+    csr *a = &matrices[k];
+    int32_t *order = malloc((size_t)a->n * 4);
+    int64_t runs[2], gathers[2];
+    for (int64_t i = 0; i < a->n; i++) order[i] = (int32_t)i;
+    for (int given = 0; given < 2; given++) {
+      ht_split *split = create(ctx, a, given ? order : NULL, 0, 1);
+      count_groups(split, &runs[given], &gathers[given]);
+      ht_split_destroy(split);
+    }
+    assert_true(runs[0] >= (a->n + 7) / 8);                                                 /* the diagonal at least */
+    assert_true(llabs(runs[0] - runs[1]) + llabs(gathers[0] - gathers[1]) <= runs[0] / 50); /* ties fall otherwise */
+    free(order);
+    csr_free(a);
+  }
+  ht_context_destroy(ctx);
+}
+
 static void test_node_blocks(void **state) {
   (void)state;
   ht_context *ctx = context();
@@ -629,11 +660,10 @@ static void test_allocation_fails(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sizes),       cmocka_unit_test(test_patterns),
-      cmocka_unit_test(test_node_blocks), cmocka_unit_test(test_values),
-      cmocka_unit_test(test_odd_values),  cmocka_unit_test(test_exact_levels),
-      cmocka_unit_test(test_windows),     cmocka_unit_test(test_new_values),
-      cmocka_unit_test(test_threads),     cmocka_unit_test(test_allocation_fails),
+      cmocka_unit_test(test_sizes),        cmocka_unit_test(test_patterns),         cmocka_unit_test(test_runs_are_found_in_any_order),
+      cmocka_unit_test(test_node_blocks),  cmocka_unit_test(test_values),           cmocka_unit_test(test_odd_values),
+      cmocka_unit_test(test_exact_levels), cmocka_unit_test(test_windows),          cmocka_unit_test(test_new_values),
+      cmocka_unit_test(test_threads),      cmocka_unit_test(test_allocation_fails),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
