@@ -1,4 +1,5 @@
-/* CG on the GPU: halftone against cuSPARSE + cuBLAS in the CUDA sample's form and in a CUDA graph, interleaved in one program.
+/* CG on the GPU: halftone against cuSPARSE + cuBLAS in the CUDA sample's form and in a CUDA graph, and against programs of others,
+ * interleaved in one run.
  * README.md says what is measured and how. usage: bench_gpu_cg --help
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cublas_v2.h>
@@ -10,31 +11,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <halftone/halftone.h>
 #include "clock.h"
 #include "kernels.h"
 #include "library_cg.h"
+#include "peer_process.h"
 #include "problem.h"
 #include "results.h"
+#include "settings.h"
 
-enum { MOST_POLICIES = 12, MOST_OPTIONS = 16, MOST_PAIRS = 101, PEERS = 2, SAMPLE = 0, GRAPH = 1, LEAST_AVERAGED = 50 };
+enum { PEERS = 2, SAMPLE = 0, GRAPH = 1, LEAST_AVERAGED = 50 };
 static const double RTOL = 1e-10;
-
-typedef struct settings {
-  const char *suite, *classes, *only, *rhs, *precond, *engine, *backend, *vectors, *out, *commit;
-  const char *policies[MOST_POLICIES];
-  const char *options[MOST_OPTIONS]; /* NAME=VALUE, for all of ours */
-  int policy_count, option_count, pairs, peers;
-  long long max_iterations;
-  double seconds, total_seconds;
-} settings;
 
 /* One of the solvers that are compared on a matrix. */
 typedef struct contestant {
   int alive;
   double times[MOST_PAIRS], us[MOST_PAIRS];
   library_run run;    /* a peer's last */
-  const char *policy; /* ours: as given, NULL for a peer */
+  const char *policy; /* ours: as given; a program's name; NULL for a library */
+  int is_program;
+  peer_process *program;
   ht_solver *solver;
   ht_report report; /* ours: the last */
   double prepare_s; /* wall time of ht_solver_prepare */
@@ -51,9 +48,9 @@ typedef struct bench {
   ht_matrix *matrix;
   double *host_b, *host_x, *device_b, *device_x;
   library_cg *cg;
-  contestant who[PEERS + MOST_POLICIES];
-  int pairs;         /* measured */
-  double product_us; /* cuSPARSE's, alone; NaN: not known */
+  contestant who[PEERS + MOST_POLICIES + MOST_PROGRAMS]; /* libraries, ours, programs */
+  int pairs;                                             /* measured */
+  double product_us;                                     /* cuSPARSE's, alone; NaN: not known */
 } bench;
 
 static const char *why(const bench *t, ht_status status) {
@@ -61,7 +58,7 @@ static const char *why(const bench *t, ht_status status) {
   return sentence[0] ? sentence : ht_status_text(status);
 }
 
-static int contestants(const bench *t) { return PEERS + t->set.policy_count; }
+static int contestants(const bench *t) { return PEERS + t->set.policy_count + t->set.program_count; }
 
 /* ---- Our solver ---- */
 
@@ -148,9 +145,11 @@ static int run_ours(bench *t, contestant *c, double *time_s, double *us) {
 /* ---- Every contestant ---- */
 
 static int run_peer(bench *t, contestant *c, int index, double *time_s, double *us) {
-  int failed = index == SAMPLE ? library_cg_sample(t->cg, RTOL, &c->run) : library_cg_graph(t->cg, RTOL, &c->run);
+  int failed = c->is_program     ? peer_process_solve(c->program, &c->run)
+               : index == SAMPLE ? library_cg_sample(t->cg, RTOL, &c->run)
+                                 : library_cg_graph(t->cg, RTOL, &c->run);
   if (failed) {
-    snprintf(c->error, sizeof c->error, "%.250s", library_error());
+    snprintf(c->error, sizeof c->error, "%.250s", c->is_program ? peer_process_error() : library_error());
     return -1;
   }
   *time_s = c->run.time_s;
@@ -162,7 +161,8 @@ static int run_peer(bench *t, contestant *c, int index, double *time_s, double *
 static void run_one(bench *t, int index, int pair) {
   contestant *c = &t->who[index];
   if (!c->alive) return;
-  int failed = c->policy ? run_ours(t, c, &c->times[pair], &c->us[pair]) : run_peer(t, c, index, &c->times[pair], &c->us[pair]);
+  int ours = c->policy && !c->is_program;
+  int failed = ours ? run_ours(t, c, &c->times[pair], &c->us[pair]) : run_peer(t, c, index, &c->times[pair], &c->us[pair]);
   if (!failed) return;
   c->alive = 0;
   fprintf(stderr, "%s, %s: %s\n", t->what->name, c->policy ? c->policy : index == SAMPLE ? "sample" : "graph", c->error);
@@ -261,6 +261,15 @@ static void fill_report(const contestant *c, result_row *row) {
   row->bytes_vectors = r->bytes_vectors;
 }
 
+/* A program's row has what it told; bytes and what else is in a report stay unknown. */
+static void fill_program(const contestant *c, result_row *row) {
+  COPY_TEXT(row->engine, "program");
+  COPY_TEXT(row->outcome, ht_outcome_name(c->run.converged ? HT_CONVERGED : HT_ITERATION_LIMIT));
+  row->residual_true = c->run.residual_true;
+  row->iterations = c->run.iterations;
+  row->time_setup_s = row->time_prepare_s = c->prepare_s;
+}
+
 static void fill_peers(const bench *t, result_row *row) {
   const contestant *sample = &t->who[SAMPLE], *graph = &t->who[GRAPH];
   if (sample->alive) {
@@ -290,7 +299,8 @@ static int is_averaged(const bench *t, const contestant *c) {
   const contestant *sample = &t->who[SAMPLE], *own = own_f64(t);
   int64_t iterations = sample->alive ? sample->run.iterations : own ? own->report.iterations : c->report.iterations;
   int converged = sample->alive ? sample->run.converged : own ? own->report.outcome == HT_CONVERGED : 1;
-  return converged && iterations >= LEAST_AVERAGED && c->report.outcome == HT_CONVERGED;
+  int this_one = c->is_program ? c->run.converged : c->report.outcome == HT_CONVERGED;
+  return converged && iterations >= LEAST_AVERAGED && this_one;
 }
 
 static void add_row(bench *t, const contestant *c) {
@@ -309,7 +319,10 @@ static void add_row(bench *t, const contestant *c) {
   fill_peers(t, &row);
   row.averaged = 0;
   if (c->alive) {
-    fill_report(c, &row);
+    if (c->is_program)
+      fill_program(c, &row);
+    else
+      fill_report(c, &row);
     spread(c->times, t->pairs, &row.time_s, &row.time_min_s, &row.time_max_s);
     spread(c->us, t->pairs, &row.us_per_iteration, NULL, NULL);
     ratios(t, sample, c, 0, &row.speedup_cusparse, &row.speedup_cusparse_min, &row.speedup_cusparse_max);
@@ -317,7 +330,7 @@ static void add_row(bench *t, const contestant *c) {
     if (own) ratios(t, own, c, 0, &row.speedup_f64, &row.speedup_f64_min, &row.speedup_f64_max);
     ratios(t, sample, c, row.time_setup_s, &row.speedup_cusparse_with_setup, NULL, NULL);
     ratios(t, graph, c, row.time_setup_s, &row.speedup_graph_with_setup, NULL, NULL);
-    fill_bytes(t, c, &row);
+    if (!c->is_program) fill_bytes(t, c, &row);
     row.averaged = is_averaged(t, c);
   }
   results_print_row(&row);
@@ -361,8 +374,30 @@ static void enter_peers(bench *t) {
   if (!failed && library_cg_product(t->cg, &t->product_us)) fprintf(stderr, "%s, product: %s\n", t->what->name, library_error());
 }
 
+/* They read the problem from one file, which is gone when all have. */
+static void enter_programs(bench *t) {
+  const int64_t *row_start;
+  const int32_t *columns;
+  const double *values;
+  char path[4096];
+  if (!t->set.program_count) return;
+  ht_matrix_csr(t->matrix, &row_start, &columns, &values);
+  int failed = problem_file_write(ht_matrix_rows(t->matrix), ht_matrix_nonzeros(t->matrix), row_start, columns, values, t->host_b, path,
+                                  sizeof path);
+  for (int i = 0; i < t->set.program_count; i++) {
+    contestant *c = &t->who[PEERS + t->set.policy_count + i];
+    double start = seconds_now();
+    c->alive = !failed && !peer_process_start(t->set.programs[i].command, path, t->set.precond, RTOL, t->set.max_iterations, &c->program);
+    c->prepare_s = seconds_now() - start;
+    if (c->alive) continue;
+    snprintf(c->error, sizeof c->error, "%.250s", peer_process_error());
+    fprintf(stderr, "%s, %s: %s\n", t->what->name, c->policy, c->error);
+  }
+  if (!failed) unlink(path);
+}
+
 static void enter_ours(bench *t) {
-  for (int i = PEERS; i < contestants(t); i++) {
+  for (int i = PEERS; i < PEERS + t->set.policy_count; i++) {
     contestant *c = &t->who[i];
     ht_context_clear_error(t->ctx);
     ht_status status = make_solver(t, c);
@@ -374,7 +409,10 @@ static void enter_ours(bench *t) {
 }
 
 static void unload(bench *t) {
-  for (int i = PEERS; i < contestants(t); i++) ht_solver_destroy(t->who[i].solver);
+  for (int i = PEERS; i < contestants(t); i++) {
+    ht_solver_destroy(t->who[i].solver);
+    peer_process_stop(t->who[i].program);
+  }
   library_cg_destroy(t->cg);
   cudaFree(t->device_b);
   cudaFree(t->device_x);
@@ -392,8 +430,14 @@ static void measure(bench *t, const problem *what, int keep) {
   t->product_us = NAN;
   memset(t->who, 0, sizeof t->who);
   for (int i = 0; i < t->set.policy_count; i++) t->who[PEERS + i].policy = t->set.policies[i];
+  for (int i = 0; i < t->set.program_count; i++) {
+    contestant *c = &t->who[PEERS + t->set.policy_count + i];
+    c->policy = t->set.programs[i].name;
+    c->is_program = 1;
+  }
   if (!load(t)) {
     enter_peers(t);
+    enter_programs(t);
     enter_ours(t);
     run_pairs(t);
   }
@@ -487,125 +531,11 @@ static int run_all(bench *t, const problem_list *list) {
   return t->all.count ? 0 : 1;
 }
 
-/* ---- Command line ---- */
-
-static const char HELP[] = "usage: bench_gpu_cg [options] [[NAME=]MATRIX.npz | [NAME=]MATRIX.mtx | '[NAME=]RECIPE'] ...\n"
-                           "  --suite FILE          rows of this suite (bench/suite.tsv where no matrix is given)\n"
-                           "  --class A,B           classes of the suite to take (small,L2,HBM)\n"
-                           "  --only NAME,...       names of the suite to take, whatever the class\n"
-                           "  --policies P,...      ours: fixed:f64 (exactness flags off), fixed:f64+exact, auto, budget, rule, fixed:f32, "
-                           "fixed:bf16 (fixed:f64,auto)\n"
-                           "                        {matrix} in a policy is the matrix's name: learned:policies/{matrix}.safetensors\n"
-                           "  --option NAME=VALUE   of our solver, as often as wanted (guard=off)\n"
-                           "  --precond none|jacobi --engine NAME (auto)  --backend NAME (cuda)\n"
-                           "  --rhs A*ones|random:1|... (A*ones; `ones` and `random` stand for A*ones and random:1)\n"
-                           "  --pairs N (7)         --seconds S a matrix (60)  --total-seconds S: begin no matrix after it (1e9)\n"
-                           "  --max-iterations N    (10000)\n"
-                           "  --vectors device|host where b and x of ours lie (device)\n"
-                           "  --peers 0|1           (1)\n"
-                           "  --commit TEXT  --out FILE.json (bench/results/h200-cg-DATE.json)\n";
-
-static int set_policies(settings *set, char *text) {
-  char *rest = NULL;
-  set->policy_count = 0;
-  for (char *p = strtok_r(text, ",", &rest); p; p = strtok_r(NULL, ",", &rest)) {
-    if (set->policy_count == MOST_POLICIES) return -1;
-    set->policies[set->policy_count++] = p;
-  }
-  return set->policy_count ? 0 : -1;
-}
-
-static int set_number(const char *text, double low, double high, double *value) {
-  char *end = NULL;
-  *value = strtod(text, &end);
-  return end != text && !*end && *value >= low && *value <= high ? 0 : -1;
-}
-
-/* 0: taken, -1: not valid. */
-static int set_option(settings *set, const char *name, char *value) {
-  const struct {
-    const char *name, **field;
-  } texts[] = {{"--suite", &set->suite},     {"--class", &set->classes}, {"--only", &set->only},
-               {"--precond", &set->precond}, {"--engine", &set->engine}, {"--backend", &set->backend},
-               {"--vectors", &set->vectors}, {"--out", &set->out},       {"--commit", &set->commit}};
-  double number = 0;
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-    if (!strcmp(name, texts[i].name)) {
-      *texts[i].field = value;
-      return 0;
-    }
-  if (!strcmp(name, "--policies")) return set_policies(set, value);
-  if (!strcmp(name, "--option")) {
-    if (set->option_count == MOST_OPTIONS || !strchr(value, '=')) return -1;
-    set->options[set->option_count++] = value;
-    return 0;
-  }
-  if (!strcmp(name, "--rhs")) {
-    set->rhs = !strcmp(value, "ones") ? "A*ones" : !strcmp(value, "random") ? "random:1" : value;
-    return 0;
-  }
-  if (!strcmp(name, "--seconds")) return set_number(value, 0, 1e9, &set->seconds);
-  if (!strcmp(name, "--total-seconds")) return set_number(value, 0, 1e9, &set->total_seconds);
-  if (!strcmp(name, "--pairs") && !set_number(value, 1, MOST_PAIRS, &number)) return set->pairs = (int)number, 0;
-  if (!strcmp(name, "--peers") && !set_number(value, 0, 1, &number)) return set->peers = (int)number, 0;
-  if (!strcmp(name, "--max-iterations") && !set_number(value, 1, 1e7, &number)) return set->max_iterations = (long long)number, 0;
-  return -1;
-}
-
-/* NAME=RECIPE, or a recipe or file that is its own name. */
-static int add_given(problem_list *list, const char *text) {
-  char name[64];
-  size_t length = strcspn(text, "= ");
-  if (text[length] != '=' || length >= sizeof name) return problems_add(list, text, "given", text);
-  memcpy(name, text, length);
-  name[length] = 0;
-  return problems_add(list, name, "given", text + length + 1);
-}
-
-static int parse(int argc, char **argv, settings *set, problem_list *list) {
-  for (int i = 1; i < argc; i++) {
-    if (!strncmp(argv[i], "--", 2)) {
-      if (i + 1 == argc || set_option(set, argv[i], argv[i + 1])) {
-        fprintf(stderr, "'%s %s' is not valid\n%s", argv[i], i + 1 < argc ? argv[i + 1] : "", HELP);
-        return -1;
-      }
-      i++;
-    } else if (add_given(list, argv[i])) {
-      fprintf(stderr, "'%s' is too long\n", argv[i]);
-      return -1;
-    }
-  }
-  if (strcmp(set->precond, "none") && strcmp(set->precond, "jacobi")) {
-    fprintf(stderr, "--precond must be none or jacobi here: the peers have no other\n");
-    return -1;
-  }
-  if (!set->suite && !list->count) set->suite = "bench/suite.tsv";
-  const char *classes = set->classes ? set->classes : set->only ? NULL : "small,L2,HBM";
-  if (set->suite && problems_read_suite(list, set->suite, classes, set->only)) {
-    fprintf(stderr, "%s cannot be read: %s\n", set->suite, strerror(errno));
-    return -1;
-  }
-  if (!list->count) fprintf(stderr, "no row of the suite matches\n");
-  return list->count ? 0 : -1;
-}
-
 int main(int argc, char **argv) {
-  static bench t = {.set = {.rhs = "A*ones",
-                            .precond = "none",
-                            .engine = "auto",
-                            .backend = "cuda",
-                            .vectors = "device",
-                            .commit = "",
-                            .policies = {"fixed:f64", "auto"},
-                            .policy_count = 2,
-                            .pairs = 7,
-                            .peers = 1,
-                            .max_iterations = 10000,
-                            .seconds = 60,
-                            .total_seconds = 1e9}};
+  static bench t;
   problem_list list = {0};
-  if (argc == 2 && !strcmp(argv[1], "--help")) return fputs(HELP, stdout) < 0;
-  int result = parse(argc, argv, &t.set, &list) ? 2 : ht_context_create(&t.ctx) == HT_OK ? 0 : 1;
+  if (argc == 2 && !strcmp(argv[1], "--help")) return fputs(SETTINGS_HELP, stdout) < 0;
+  int result = settings_parse(argc, argv, &t.set, &list) ? 2 : ht_context_create(&t.ctx) == HT_OK ? 0 : 1;
   if (!result) result = run_all(&t, &list);
   library_close(t.lib);
   ht_context_destroy(t.ctx);

@@ -53,10 +53,11 @@ struct ht_policy {
 
 /* What auto chooses from, all measured when the matrix is prepared; the shares go to the report too. */
 typedef struct ht_policy_facts {
-  int levels;                                   /* the operator has levels */
-  int preconditioned;                           /* by more than the identity: Ritz values are those of a matrix of norm about 1 */
-  int device;                                   /* its products and engines are a device's own */
-  double bytes_streamed;                        /* matrix at FP64 and vectors, an iteration */
+  int levels;            /* the operator has levels */
+  int preconditioned;    /* by more than the identity: Ritz values are those of a matrix of norm about 1 */
+  int device;            /* its products and engines are a device's own */
+  int keeps_constants;   /* most rows times ones give little: those that delta16 holds exact at 16 bits matter most */
+  double bytes_streamed; /* matrix at FP64 and vectors, an iteration */
   double bytes_vectors, bytes_level[HT_LEVELS]; /* of these, and what the matrix takes at each level */
   double nonzeros, gathers;                     /* gathers: entries whose x is gathered, one by one */
   double cache_bytes;

@@ -8,6 +8,10 @@
 enum { HT_MAIL_COPIES = 4, HT_MAIL_MESSAGES = 3, HT_MAIL_BYTES = 2 * HT_MAIL_COPIES * HT_MAIL_MESSAGES * HT_PATCHES_MOST * 16 };
 enum { HT_CUDA_TOLD = 1024 }; /* records of a run that come with its event: a guard pauses an engine more often */
 
+/* Of a warp's ring in shared memory (rings.def): its stages, and their barriers. Stages begin where 128 bytes do: bulk copies to elsewhere
+ * cost a fifth of the speed. */
+#define HT_RING_BYTES(level, indexed, units, stages) ((stages) * (units)*HT_WARP * 4 * ((1 << (level)) + (indexed)) + 128)
+
 /* Fields as in ht_cg_state. */
 typedef struct ht_cuda_cg_scalars {
   int64_t iteration, first; /* first: of the run */
@@ -22,6 +26,7 @@ typedef struct ht_cuda_cg_scalars {
   int64_t decide_every;
   double theta, eta, target;
   double calibration_16, calibration_32; /* squared: measured error over the blocks' estimate */
+  double mean_norm2;                     /* of the last direction, over column blocks, under the rule `budget`; 0: not known yet */
   int32_t owed, later;                   /* streaming: a step of x that is still to be made; whether this iteration's is put off */
   double owed_alpha, owed_beta;
   int32_t uniform;         /* level of all blocks; -1: as block_level says */

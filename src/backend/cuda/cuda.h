@@ -48,7 +48,7 @@ static inline ht_cuda *ht_cuda_of(ht_context *ctx) { return (ht_cuda *)ctx->devi
 typedef struct ht_launch {
   unsigned grid, block, shared_bytes; /* one-dimensional */
   int cooperative;
-  int early; /* may begin while the kernel before it runs, and waits for that one's end itself (after_kernel_before) */
+  int early; /* it may begin while the kernel before it ends, and waits for that by itself */
 } ht_launch;
 
 /* Make the device's context the current one of this thread, and put back what was: functions below do it by themselves; code that calls

@@ -12,8 +12,7 @@ enum {
   WARPS = THREADS / 32,
   SUMS = 16,
   STATIC_SHARED = 4096,
-  NARROW_WARPS = 20,
-  WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
+  RING_CAPABILITY = 90
 };
 
 /* ---- making ---- */
@@ -49,10 +48,43 @@ ht_status ht_cuda_engine_allocate(ht_engine *e) {
   return ht_cuda_check(e->cuda, result, "creating an event");
 }
 
-static ht_kernel multiply_kernel(const ht_engine *e, int mode) {
+/* How the streaming engine multiplies at a level, or group by group. */
+typedef struct multiply_form {
+  ht_kernel kernel;
+  unsigned shared_bytes; /* a block */
+} multiply_form;
+
+/* Where nearly all of the matrix is of one form and the device has a copy engine, through a ring. */
+static int ring_form(const ht_engine *e, int mode, multiply_form *form) {
+  static const struct {
+    int level, indexed;
+    multiply_form form;
+  } rings[] = {
+#define HT_RING(name, level, indexed, units, stages, groups, blocks)                                                                       \
+  {level, indexed, {HT_KERNEL_##name, WARPS * HT_RING_BYTES(level, indexed, units, stages)}},
+#include "backend/cuda/rings.def"
+#undef HT_RING
+  };
+  const ht_store_view *a = &e->store->view;
+  int64_t few = a->units / 8, indexed = a->index_units > few;
+  if (e->cuda->capability < RING_CAPABILITY || (indexed && a->units - a->index_units > few)) return 0;
+  for (size_t k = 0; k < sizeof rings / sizeof *rings; k++)
+    if (rings[k].level == mode && rings[k].indexed == indexed) {
+      *form = rings[k].form;
+      return 1;
+    }
+  return 0;
+}
+
+static multiply_form form_of(const ht_engine *e, int mode) {
   static const ht_kernel kernels[MODES] = {HT_KERNEL_cg_multiply_16, HT_KERNEL_cg_multiply_32, HT_KERNEL_cg_multiply_64,
                                            HT_KERNEL_cg_multiply_by_group};
-  return mode == HT_LEVEL_16 && e->store->info.share_exact_16 == 1 ? HT_KERNEL_cg_multiply_16_exact : kernels[mode];
+  multiply_form form = {kernels[mode], 0};
+  if (mode == HT_LEVEL_16 && e->store->info.share_exact_16 == 1)
+    form.kernel = HT_KERNEL_cg_multiply_16_exact;
+  else
+    ring_form(e, mode, &form);
+  return form;
 }
 
 static ht_kernel update_kernel(const ht_engine *e, int narrow) {
@@ -66,11 +98,12 @@ static ht_status launch_iteration(ht_engine *e, int mode) {
   if (!e->store) return ht_cuda_paper_iteration(e);
   ht_store_view *a = &e->store->view;
   int by_group = mode == MODES - 1;
-  ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS},
-            multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS},
-            precondition = {.grid = (unsigned)e->precondition_blocks, .block = THREADS};
+  multiply_form form = form_of(e, mode);
+  ht_launch update = {.grid = (unsigned)e->update_blocks, .block = THREADS, .early = 1},
+            multiply = {.grid = (unsigned)e->multiply_blocks[mode], .block = THREADS, .shared_bytes = form.shared_bytes, .early = 1},
+            precondition = {.grid = (unsigned)e->precondition_blocks, .block = THREADS, .early = 1};
   HT_TRY(e->ctx, ht_cuda_launch(e->cuda, update_kernel(e, is_narrow(mode)), update, HT_ARGS(a, &e->v, &e->stride)));
-  HT_TRY(e->ctx, ht_cuda_launch(e->cuda, multiply_kernel(e, mode), multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks)));
+  HT_TRY(e->ctx, ht_cuda_launch(e->cuda, form.kernel, multiply, HT_ARGS(a, &e->v, &e->stride, &e->update_blocks)));
   if (!e->precondition_blocks) return HT_OK;
   return ht_cuda_launch(e->cuda, HT_KERNEL_cg_precondition, precondition,
                         HT_ARGS(a, &e->v, &e->stride, &e->update_blocks, &e->multiply_blocks[mode], &by_group));
@@ -113,7 +146,8 @@ static ht_status make_streaming(ht_engine *e) {
     if (e->precondition_blocks > e->stride) e->stride = e->precondition_blocks;
   }
   for (int mode = 0; mode < MODES; mode++) {
-    HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, multiply_kernel(e, mode), THREADS, 0, &blocks));
+    multiply_form form = form_of(e, mode);
+    HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, form.kernel, THREADS, form.shared_bytes, &blocks));
     e->multiply_blocks[mode] = smaller(blocks, (a->slices + WARPS - 1) / WARPS);
     if (e->multiply_blocks[mode] > e->stride) e->stride = e->multiply_blocks[mode];
   }
@@ -137,7 +171,7 @@ static const ht_kernel persistent_kernels[2][HT_LEVELS][MANY_THREADS + 1] = {LEV
 static ht_kernel persistent_kernel(const ht_engine *e, int level) {
   int rows_log2 = 0;
   while (1 << rows_log2 < e->rows) rows_log2++;
-  return persistent_kernels[e->v.inverse_blocks != NULL][level][e->block > 32 * WIDE_WARPS ? MANY_THREADS : rows_log2];
+  return persistent_kernels[e->v.inverse_blocks != NULL][level][e->block > 32 * HT_WIDE_WARPS ? MANY_THREADS : rows_log2];
 }
 
 static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cuda->shared_block_bytes - STATIC_SHARED); }
@@ -151,7 +185,7 @@ static ht_status make_persistent(ht_engine *e) {
   HT_TRY(e->ctx, ht_cuda_fill(e->cuda, HT_MAIL_BYTES, 0, e->v.sums));
   HT_TRY(e->ctx, ht_cuda_fill(e->cuda, rows, 0, e->v.exchange));
   HT_TRY(e->ctx, ht_cuda_send(e->cuda, sizeof first, first, e->v.epochs));
-  int64_t slices = store->patch_slices_most, most = slices > NARROW_WARPS ? WIDE_WARPS : NARROW_WARPS,
+  int64_t slices = store->patch_slices_most, most = slices > HT_NARROW_WARPS ? HT_WIDE_WARPS : HT_NARROW_WARPS,
           warps = slices < most ? slices : most;
   e->block = (unsigned)(32 * warps);
   for (e->rows = 1; e->rows * warps < slices;) e->rows *= 2;
@@ -338,6 +372,7 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
                                     .later = told->later,
                                     .owed_alpha = told->owed_alpha,
                                     .owed_beta = told->owed_beta,
+                                    .mean_norm2 = goes_on ? told->mean_norm2 : 0,
                                     .calibration_16 = goes_on ? told->calibration_16 : widest,
                                     .calibration_32 = goes_on ? told->calibration_32 : widest};
 }
@@ -476,13 +511,8 @@ static void add_bytes(const ht_engine *e, ht_cg_state *s, int64_t iterations) {
   const ht_cuda_cg_scalars *told = e->v.told;
   double rest = 2 + (HT_WARP * 4 + 4) * (a->units ? (double)a->index_units / (double)a->units : 0); /* of a unit, beside its values */
   double groups = told->level_groups[0] + told->level_groups[1] + told->level_groups[2];
-  if (!(groups > 0) && e->highest > HT_LEVEL_16) { /* all of it, whatever is exact */
-    double row = e->highest == HT_LEVEL_64 ? 8 : 4, units = (double)a->units * (width[e->highest] + rest);
-    s->bytes_level[e->highest] += (double)iterations * (units + (double)a->padded * row + (double)a->slices * 16);
-    return;
-  }
   if (!(groups > 0)) { /* one level for all */
-    s->bytes_level[e->highest] += (double)iterations * e->store->info.bytes_level[e->highest];
+    s->bytes_level[e->highest] += (double)iterations * e->store->info.bytes_whole[e->highest];
     return;
   }
   double rows = (double)iterations * ((double)a->padded * 8 + (double)a->slices * 16);

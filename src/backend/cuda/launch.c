@@ -2,7 +2,10 @@
 #include "backend/cuda/cuda.h"
 #include <stdio.h>
 
-enum { FREE_SHARED = 48 << 10 }; /* dynamic shared bytes that need no permission */
+enum {
+  FREE_SHARED = 48 << 10, /* dynamic shared bytes that need no permission */
+  EARLY_DRIVER = 12030    /* the first that takes early launches into a graph */
+};
 
 /* Fatbins, one a .cu file, that the build put into this library. */
 #define HT_KERNEL(file, name) extern const unsigned char ht_cuda_image_##file[];
@@ -77,10 +80,13 @@ static CUresult make_ready(ht_cuda *cuda, ht_kernel kernel, unsigned shared_byte
 }
 
 static CUresult launch_ready(ht_cuda *cuda, ht_kernel kernel, ht_launch launch, void **args) {
-  const int early = launch.early && cuda->capability >= 90; /* older devices know of no such order */
-  CUlaunchAttribute cooperative = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1},
-                    overlapping = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                                   .value.programmaticStreamSerializationAllowed = 1};
+  int early = launch.early && cuda->capability >= 90 && cuda->driver->version >= EARLY_DRIVER;
+  CUlaunchAttribute attributes[2];
+  unsigned count = 0;
+  if (launch.cooperative) attributes[count++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+  if (early)
+    attributes[count++] =
+        (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.programmaticStreamSerializationAllowed = 1};
   CUlaunchConfig config = {.gridDimX = launch.grid,
                            .gridDimY = 1,
                            .gridDimZ = 1,
@@ -89,8 +95,8 @@ static CUresult launch_ready(ht_cuda *cuda, ht_kernel kernel, ht_launch launch, 
                            .blockDimZ = 1,
                            .sharedMemBytes = launch.shared_bytes,
                            .hStream = cuda->stream,
-                           .attrs = launch.cooperative ? &cooperative : &overlapping,
-                           .numAttrs = launch.cooperative || early};
+                           .attrs = attributes,
+                           .numAttrs = count};
   return cuda->driver->cuLaunchKernelEx(&config, cuda->function[kernel], args, NULL);
 }
 

@@ -93,8 +93,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
   for (int i = threadIdx.x; i < HT_NETWORK_FRAGMENTS * 32 / 2; i += 32 * WARPS) weights[i] = ((const uint4 *)network.weights)[i];
   for (int i = threadIdx.x; i < HT_NETWORK_BIASES; i += 32 * WARPS) biases[i] = network.biases[i];
   __syncthreads();
-  after_kernel_before(); // the weights are nobody's but ours
-  let_next_begin();
+  wait_for_the_one_before(); // the weights are nobody's but ours
+  let_the_next_begin();
   if (v.scalars->event != CONTINUE) return;
   const uint2 *fragments = (const uint2 *)weights;
   constexpr int layer_size = GROUPS * STEPS * 32;

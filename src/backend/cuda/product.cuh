@@ -26,6 +26,47 @@ __device__ inline uint4 stream(const uint4 *from) {
   return v;
 }
 
+// What all lanes of a warp have, so that the compiler knows: it keeps such values, and what follows from them, once a warp, and branches on
+// them without care for lanes that go apart.
+template <class T> __device__ inline T uniform(T v) { return __shfl_sync(~0u, v, 0); }
+
+__device__ inline ht_slice_info slice_at(const ht_store_view &a, int64_t slice) {
+  union {
+    uint4 bits;
+    ht_slice_info info;
+  } v;
+  static_assert(sizeof v.info == sizeof v.bits, "one load");
+  v.bits = __ldg((const uint4 *)(a.slice + slice));
+  return v.info;
+}
+
+enum { SLICES_OF_A_RUN = 64 }; // about
+
+// A warp's slices. All blocks work within one part of the matrix at a time, whose part of the vector stays in L2; there each has a run of
+// slices, which its warps take in turn: what a slice reads of the vector, the next ones find in L1.
+struct slice_turns {
+  static constexpr int WARPS = 8; // of a block
+  int slices, run;
+  int at, end; // end: of the present run
+
+  __device__ slice_turns(int64_t all) : slices((int)all) {
+    int blocks = (int)gridDim.x, parts = max(1, slices / (blocks * SLICES_OF_A_RUN));
+    run = uniform((slices + parts * blocks - 1) / (parts * blocks));
+    at = (int)blockIdx.x * run + uniform((int)threadIdx.x / HT_WARP);
+    end = (int)blockIdx.x * run + run;
+    settle();
+  }
+  __device__ void settle() {
+    while (at >= end && at < slices) at += ((int)gridDim.x - 1) * run, end += (int)gridDim.x * run;
+  }
+  __device__ bool more() const { return at < slices; }
+  __device__ int slice() const { return min(at, slices - 1); }
+  __device__ void advance() {
+    at += WARPS;
+    settle();
+  }
+};
+
 __device__ inline ht_group_info info_of(const ht_store_view &a, int64_t unit) {
   union {
     uint16_t bits;
@@ -160,7 +201,7 @@ struct indices {
   }
 };
 
-__device__ inline int lead_of(const ht_store_view &a, int row) { return row - row % a.node; }
+__device__ inline int lead_of(const ht_store_view &a, int row) { return a.node == 1 ? row : row - row % a.node; }
 
 // By offsets, which are the same for all rows of the slice.
 struct offsets {

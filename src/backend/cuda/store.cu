@@ -6,7 +6,8 @@ using namespace ht;
 
 namespace {
 
-enum { WARPS = 8, NONE = 0x7fffffff, FARTHEST = 65535 };
+enum { WARPS = 8, NONE = 0x7fffffff, FARTHEST = 65535, FILL_COUNTS = 6 };
+constexpr double KEPT = 0.125; // of a diagonal entry: what A times ones may be where constants are kept
 
 __device__ inline int exponent_of(double v) { return (int)(__double2hiint(v) >> 20 & 2047) - 1023; }
 
@@ -237,6 +238,7 @@ __device__ inline int choose_encoding(const entry taken[HT_GROUP_ENTRIES], int e
 // What a warp learns about its slice.
 struct learned {
   double error_16, error_32, delta; // of the lane's row: squares, and the sum that delta16 undoes
+  double constant;                  // of the lane's row: A times ones, without the diagonal, in units of the scaled row
   int exact_16, exact_32;           // of the lane's entries
   int read[3];                      // of the slice's groups, what is read when this level is asked for, in units of the 16-bit level
   int encoding;                     // the highest
@@ -285,7 +287,9 @@ __device__ inline void fill_group(const ht_store_view &a, const walker &w, int64
     double low = taken[k].value - s[k].at_16, middle = taken[k].value - s[k].at_32;
     l.error_16 += low * low;
     l.error_32 += middle * middle;
-    l.delta += scalbn(low, a.exponent[taken[k].global] - a.exponent[w.row]);
+    int shift = a.exponent[taken[k].global] - a.exponent[w.row];
+    l.delta += scalbn(low, shift);
+    l.constant += scalbn(taken[k].value, shift);
     l.exact_16 += exact == LEVEL_16;
     l.exact_32 += exact <= LEVEL_32;
   }
@@ -317,14 +321,14 @@ __device__ inline bool finish_row(const ht_store_view &a, int64_t row, const dou
 } // namespace
 
 // counts: entries exact in 16 and in at most 32 bits; what the groups read when 16, 32, 64 bits are asked for, in units of the 16-bit
-// level.
+// level; rows that keep constants: A times ones is little of their diagonal.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
     ht_store_fill(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, const double *diagonal,
                   int exactness_flags, ht_slice_info *slices, unsigned long long *counts) {
-  __shared__ unsigned int sums[5];
+  __shared__ unsigned int sums[FILL_COUNTS];
   int lane = threadIdx.x & 31;
   int64_t slice = rows.first_slice + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
-  if (threadIdx.x < 5) sums[threadIdx.x] = 0;
+  if (threadIdx.x < FILL_COUNTS) sums[threadIdx.x] = 0;
   __syncthreads();
   if (slice < rows.first_slice + rows.slices) {
     ht_slice_info s = a.slice[slice];
@@ -347,18 +351,22 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
     l.error_16 = row_sum(l.error_16, s.lanes_log2);
     l.error_32 = row_sum(l.error_32, s.lanes_log2);
     l.delta = row_sum(l.delta, s.lanes_log2);
+    l.constant = row_sum(l.constant, s.lanes_log2);
+    bool keeps = false;
     if ((lane & (1 << s.lanes_log2) - 1) == 0 && a.order[w.row] >= 0) {
       bool exact = finish_row(a, w.row, diagonal, l);
+      keeps = fabs(diagonal[w.row] + l.constant) <= KEPT * diagonal[w.row];
       l.exact_16 += exact;
       l.exact_32 += exact;
     }
     if (lane == 0) slices[slice].encoding = (uint8_t)l.encoding;
     atomicAdd(&sums[0], (unsigned)l.exact_16);
     atomicAdd(&sums[1], (unsigned)l.exact_32);
+    atomicAdd(&sums[5], (unsigned)keeps);
     for (int k = 0; k < 3 && lane == 0; k++) atomicAdd(&sums[2 + k], (unsigned)l.read[k]);
   }
   __syncthreads();
-  if (threadIdx.x < 5 && sums[threadIdx.x]) atomicAdd(&counts[threadIdx.x], (unsigned long long)sums[threadIdx.x]);
+  if (threadIdx.x < FILL_COUNTS && sums[threadIdx.x]) atomicAdd(&counts[threadIdx.x], (unsigned long long)sums[threadIdx.x]);
 }
 
 namespace {

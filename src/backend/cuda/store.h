@@ -4,6 +4,9 @@
 #include "backend/cuda/cuda.h"
 #include "backend/cuda/view.h"
 
+/* Warps of the persistent engine's blocks with one row a thread, and with several: these need more registers. */
+enum { HT_NARROW_WARPS = 20, HT_WIDE_WARPS = 16 };
+
 struct ht_store {
   ht_context *ctx;
   ht_cuda *cuda;
@@ -13,7 +16,7 @@ struct ht_store {
   int exactness_flags;
   /* what the host keeps, for new values */
   int32_t *order, *position; /* as in the view */
-  int sorted;                /* the order is the natural one, so that columns ascend in it */
+  int sorted;                /* the order is the natural one, with padding perhaps: rows lie in the CSR as they are sent */
   int64_t *start;            /* padded + 1: nonzeros before each row */
   int16_t *exponent;
   double *scaled_diagonal; /* padded */

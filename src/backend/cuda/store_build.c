@@ -261,9 +261,9 @@ done:
 static ht_status allocate_groups(ht_store *store) {
   ht_store_view *v = &store->view;
   int64_t lanes = v->units * HT_WARP;
-  const ht_cuda_part parts[] = {{v->units * (int64_t)sizeof *v->info, &v->info},
+  const ht_cuda_part parts[] = {{(v->units + HT_WARP) * (int64_t)sizeof *v->info, &v->info}, /* a warp reads 32 at once, from any on */
                                 {v->index_units * HT_WARP * 4, &v->index},
-                                {v->index_units * 4, &v->base},
+                                {(v->index_units + HT_WARP) * 4, &v->base},
                                 {lanes * 4, &v->head},
                                 {lanes * 4, &v->mid},
                                 {lanes * 8, &v->tail},
@@ -319,11 +319,16 @@ static ht_status tell(ht_store *store, const ht_csr_view *a) {
   info->padded = v->padded;
   info->blocks = v->blocks;
   info->share_exact_16 = (double)counts[0] / (double)a->nnz;
+  info->share_constant = (double)counts[5] / (double)v->n;
+  info->share_gathered = v->units ? (double)v->index_units / (double)v->units : 0;
   info->share_exact_32 = (double)counts[1] / (double)a->nnz;
   double rest = (double)v->index_units * (HT_WARP * 4 + 4) + (double)v->units * 2 + (double)v->slices * 16, rows = (double)v->padded;
   const double diagonal[HT_LEVELS] = {4, 4, 8};
-  for (int level = 0; level < HT_LEVELS; level++)
-    info->bytes_level[level] = (double)counts[2 + level] * HT_WARP * 4 + rest + rows * diagonal[level];
+  for (int level = 0; level < HT_LEVELS; level++) {
+    double read = (double)counts[2 + level], all = (double)(v->units << level); /* in units of the 16-bit level, which nothing is below */
+    info->bytes_level[level] = read * HT_WARP * 4 + rest + rows * diagonal[level];
+    info->bytes_whole[level] = (level == HT_LEVEL_16 ? read : all) * HT_WARP * 4 + rest + rows * diagonal[level];
+  }
   info->engine = store->plan.engine == HT_STORE_ENGINE_PERSISTENT ? "persistent" : "streaming";
   return HT_OK;
 }

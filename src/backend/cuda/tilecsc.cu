@@ -193,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   int end = (int)a.tile_row_start[blockIdx.x + 1], t = (int)a.tile_row_start[blockIdx.x] + warp;
   double *sums = shared + warp * rows;
   for (int i = threadIdx.x % WARP; i < rows; i += WARP) sums[i] = 0;
-  ht::after_kernel_before();
+  ht::wait_for_the_one_before();
   if (scalars && scalars->event != ht::CONTINUE) return;
   levels asked = levels_of(level, scalars);
   unsigned first = static_cast<unsigned>(__cvta_generic_to_shared(shared));
