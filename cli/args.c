@@ -1,6 +1,7 @@
 /* Taking the command line apart: --name value, --name=value, flags, words, and -- for the end of the options.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "args.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,6 +156,17 @@ ht_status args_solver_options(ht_context *ctx, const cli_args *args, ht_options 
     status = ht_options_set(*options, args->pairs[i].name, args->pairs[i].value);
   if (status == HT_OK) status = ht_context_set_threads(ctx, (int)args_option_number(*options, "threads"));
   return status;
+}
+
+int args_set_threads(ht_context *ctx, const cli_args *args) {
+  const char *text = args_value(args, "--threads");
+  char *end;
+  if (!text) return 0;
+  errno = 0;
+  long threads = strtol(text, &end, 10);
+  if (*end || end == text || errno || threads < 0 || threads > 4096) return cli_bad("--threads takes 0 to 4096, and was given '%s'", text);
+  ht_status status = ht_context_set_threads(ctx, (int)threads);
+  return status == HT_OK ? 0 : cli_failed(ctx, status);
 }
 
 double args_option_number(const ht_options *options, const char *name) {

@@ -31,6 +31,8 @@ const ht_option_info *args_listed_option(const cli_command *command, int index);
 /* Options for a solver from the config file (when given) and then the command line. The sentence is in the context. */
 ht_status args_solver_options(ht_context *ctx, const cli_args *args, ht_options **options);
 /* One option's value as a number. */
+/* What --threads says to the context, for a command that has it as an option of its own: 0, or CLI_BAD after the sentence. */
+int args_set_threads(ht_context *ctx, const cli_args *args);
 double args_option_number(const ht_options *options, const char *name);
 
 #endif

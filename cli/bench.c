@@ -60,7 +60,6 @@ static ht_status run(ht_context *ctx, const contest *c) {
     for (int i = 0; i < c->count; i++) {
       ht_status status = solve_once(ctx, c, &c->contenders[i], round);
       if (status != HT_OK) return status;
-      if (c->contenders[i].report.outcome == HT_STOPPED) return HT_INTERRUPTED;
     }
   return HT_OK;
 }
@@ -136,14 +135,17 @@ static int run_contest(ht_context *ctx, const cli_args *args, contest *c) {
     one->ratio_solve = at + 4 * c->rounds;
   }
   ht_status status = run(ctx, c);
+  int result = CLI_SOLVED;
   if (status != HT_OK)
-    status = (ht_status)cli_failed(ctx, status);
+    result = cli_failed(ctx, status);
   else if (args_value(args, "--json"))
     write_json(c);
   else
     show_table(c);
+  for (int i = 0; i < c->count && result == CLI_SOLVED; i++)
+    if (c->contenders[i].report.outcome != HT_CONVERGED) result = CLI_NOT_SOLVED;
   free(samples);
-  return (int)status;
+  return result;
 }
 
 int bench_command(ht_context *ctx, const cli_args *args) {

@@ -4,7 +4,10 @@
 #include "cli.h"
 
 static const cli_option solve_options[] = {
-    {"-b", "B", "right-hand side: a file (n x k for k of them), ones, random:SEED, A*ones or A*random:SEED; without it b = A*1"},
+    {"-b", "B",
+     "right-hand side: a file (n x k for k of them), ones, random:SEED, A*ones or A*random:SEED; without it b = A*1, which can be easier "
+     "than "
+     "others: random:1 tells more"},
     {"-x0", "X", "starting vector, given as B is; without it 0"},
     {"-o", "X",
      "write the solution (.mtx, .mtx.gz, .npy); the best iterate where the tolerance was not met, no file where no iteration ran"},
@@ -12,23 +15,25 @@ static const cli_option solve_options[] = {
     {"--report", "R.json", "write the report as one JSON object"},
     {"--json", NULL, "print the report as one JSON object, and nothing else"},
     {"--config", "FILE", "read solver options from `name = value` lines; the command line overrides them"},
-    {"--quiet", NULL, "print nothing but errors"},
+    {"--quiet", NULL, "print nothing but errors, no warnings either"},
     {"--verbose", NULL, "tell what the library decides, and where an error came from"},
     {NULL, NULL, NULL}};
 
-static const cli_option info_options[] = {{"--steps", "K", "Lanczos steps for the extreme eigenvalues; 0 leaves them out; default 60"},
-                                          {"--json", NULL, "print one JSON object, and nothing else"},
-                                          {"--verbose", NULL, "tell where an error came from"},
-                                          {NULL, NULL, NULL}};
+static const cli_option info_options[] = {
+    {"--steps", "K", "Lanczos steps for the extreme eigenvalues, 0 to 200; 0 leaves them out; default 60"},
+    {"--threads", "N", "most threads; 0, the default: OMP_NUM_THREADS, or else every core this process may use"},
+    {"--json", NULL, "print one JSON object, and nothing else"},
+    {"--verbose", NULL, "tell where an error came from"},
+    {NULL, NULL, NULL}};
 
 static const cli_option gen_options[] = {{"-o", "A", "file to write (.mtx, .mtx.gz, .npz)"},
                                          {"--list", NULL, "list the kinds"},
-                                         {"--quiet", NULL, "print nothing but errors"},
+                                         {"--quiet", NULL, "print nothing but errors, no warnings either"},
                                          {"--verbose", NULL, "tell where an error came from"},
                                          {NULL, NULL, NULL}};
 
 static const cli_option convert_options[] = {{"-o", "B", "file to write (.mtx, .mtx.gz, .npz)"},
-                                             {"--quiet", NULL, "print nothing but errors"},
+                                             {"--quiet", NULL, "print nothing but errors, no warnings either"},
                                              {"--verbose", NULL, "tell where an error came from"},
                                              {NULL, NULL, NULL}};
 
@@ -43,7 +48,7 @@ static const cli_option bench_options[] = {
 
 static const cli_option report_options[] = {{"-o", "RUN.html", "file to write"},
                                             {"--title", "TEXT", "the page's title; default: halftone report"},
-                                            {"--quiet", NULL, "print nothing but errors"},
+                                            {"--quiet", NULL, "print nothing but errors, no warnings either"},
                                             {"--verbose", NULL, "tell where an error came from"},
                                             {NULL, NULL, NULL}};
 static const cli_option train_options[] = {
@@ -51,9 +56,9 @@ static const cli_option train_options[] = {
     {"--save", "STATE", "write the state of the training too, so that it can go on later"},
     {"--resume", "STATE", "go on from such a file, with the same matrices and options; --episodes and --patience may differ"},
     {"--history", "H.csv", "write episode,return,iterations lines"},
-    {"--threads", "N", "threads; 0, the default: every core this process may use"},
+    {"--threads", "N", "threads; 0, the default: OMP_NUM_THREADS, or else every core this process may use"},
     {"--json", NULL, "print the report as one JSON object, and nothing else"},
-    {"--quiet", NULL, "print nothing but errors"},
+    {"--quiet", NULL, "print nothing but errors, no warnings either"},
     {"--verbose", NULL, "tell where an error came from"},
     {NULL, NULL, NULL}};
 
@@ -66,8 +71,9 @@ const cli_command cli_commands[] = {
      "residual, recomputed in FP64 from the matrix as given, meets the tolerance.",
      solve_options, CLI_SOLVER_OPTIONS, 1, solve_command},
     {"info", "[A.mtx] [options]", "facts about a matrix; without one, about this build and machine",
-     "Tells size, symmetry, diagonal, values and how many of them narrow formats hold exactly, estimated eigenvalues, what each format "
-     "would cost, and whether the matrix looks positive definite.",
+     "Tells size, symmetry, diagonal, values and how many of them narrow formats hold exactly, bounds of the extreme eigenvalues, what "
+     "each "
+     "format would cost, and whether the matrix looks positive definite.",
      info_options, CLI_NO_MORE, 1, info_command},
     {"gen", "KIND [--parameter value ...] -o A.mtx", "make a test matrix",
      "`halftone gen --list` lists the kinds, `halftone help gen KIND` tells the parameters of one.", gen_options, CLI_GENERATOR_PARAMETERS,

@@ -32,7 +32,8 @@ static void entry(FILE *file, const char *left, const char *text) {
 void help_usage(FILE *file) {
   fputs("halftone: solve symmetric positive definite systems in mixed precision\n\ncommands:\n", file);
   for (const cli_command *c = cli_commands; c->name; c++) entry(file, c->name, c->summary);
-  fputs("\n`halftone help COMMAND` tells more. To begin: halftone gen wathen --nx 60 --ny 60 -o A.mtx, then halftone solve A.mtx\n"
+  fputs("\n`halftone help COMMAND` tells more. To begin:\n"
+        "  halftone gen stencil3d --size 40 --coefficients lognormal -o A.mtx\n  halftone solve A.mtx -b random:1\n"
         "exit status: 0 solved, 1 not converged, 2 bad usage or input, 3 internal error\n",
         file);
 }

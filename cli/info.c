@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "args.h"
 #include "json.h"
 #include "text.h"
@@ -53,20 +54,33 @@ static double part(int64_t count, int64_t whole) { return whole ? (double)count 
 static void show_values(const ht_facts *f) {
   line(stdout, "diagonal", "%.3e to %.3e, %s zero or missing, %s negative", f->diagonal_min, f->diagonal_max,
        text_count(f->diagonal_missing).text, text_count(f->diagonal_negative).text);
-  line(stdout, "values", "magnitudes %.3e to %.3e; exact in bf16 %s, in f16 %s, in f32 %s", f->value_min, f->value_max,
+  line(stdout, "values", "magnitudes %.3e to %.3e; exact in the number formats bf16 %s, f16 %s, f32 %s", f->value_min, f->value_max,
        text_share(part(f->exact_bf16, f->nnz)).text, text_share(part(f->exact_f16, f->nnz)).text,
        text_share(part(f->exact_f32, f->nnz)).text);
-  line(stdout, "dominance", "%s of the rows diagonally dominant, %s strictly", text_share(part(f->dominant_rows, f->n)).text,
-       text_share(part(f->strictly_dominant_rows, f->n)).text);
+  if (!isnan(f->share_exact_16)) line(stdout, NULL, "exact at 16 bits in the split storage: %s", text_share(f->share_exact_16).text);
+  line(stdout, "dominance", "%s of the rows diagonally dominant within rounding, %s strictly",
+       text_share(part(f->dominant_rows, f->n)).text, text_share(part(f->strictly_dominant_rows, f->n)).text);
+}
+
+/* Ritz values lie inside the spectrum: both are bounds, and so is their ratio. */
+static void show_eigenvalues(const char *label, double least, double most, double condition, int64_t steps) {
+  char ratio[64] = "";
+  if (!isnan(condition)) snprintf(ratio, sizeof ratio, "; condition number at least %.2e", condition);
+  line(stdout, label, "smallest at most %.3e, largest at least %.3e (%s)%s", least, most, text_number_of(steps, "Lanczos step").text,
+       ratio);
 }
 
 static void show_spectrum(const ht_facts *f) {
   if (f->lanczos_steps < 1) return;
-  line(stdout, "eigenvalues", "estimated from %.3e to %.3e; condition number at least %s", f->eigenvalue_min, f->eigenvalue_max,
-       text_residual(f->condition_estimate).text);
+  show_eigenvalues("eigenvalues", f->eigenvalue_min, f->eigenvalue_max, f->condition_estimate, f->lanczos_steps);
   if (!isnan(f->scaled_eigenvalue_max))
-    line(stdout, "after Jacobi", "estimated from %.3e to %.3e; condition number at least %s", f->scaled_eigenvalue_min,
-         f->scaled_eigenvalue_max, text_residual(f->scaled_condition_estimate).text);
+    show_eigenvalues("after Jacobi", f->scaled_eigenvalue_min, f->scaled_eigenvalue_max, f->scaled_condition_estimate, f->lanczos_steps);
+}
+
+static void show_verdict(const ht_facts *f) {
+  const char *word = f->looks_spd == 1 ? "looks positive definite" : "not positive definite";
+  int proved = !strncmp(f->reason, "positive definite: ", 19);
+  line(stdout, "verdict", "%s%s%s", proved ? "" : word, proved ? "" : ": ", f->reason);
 }
 
 static void show_storage_line(const char *label, const char *format, int64_t bytes, const ht_facts *f) {
@@ -83,7 +97,7 @@ static void show_facts(const char *path, const ht_facts *f) {
   show_storage_line(NULL, "CSR, FP32", f->bytes_csr_f32, f);
   show_storage_line(NULL, "split (at most)", f->bytes_split, f);
   show_storage_line(NULL, "Tile-CSC (at least)", f->bytes_tilecsc, f);
-  line(stdout, "verdict", "%s: %s", f->looks_spd == 1 ? "looks positive definite" : "not positive definite", f->reason);
+  show_verdict(f);
 }
 
 static void write_facts(const char *path, const ht_facts *facts) {
@@ -109,6 +123,7 @@ int info_command(ht_context *ctx, const cli_args *args) {
   if (args_value(args, "--verbose")) cli_set_verbose(ctx);
   if (steps_text && (*end || end == steps_text || steps < 0 || steps > MOST_STEPS))
     return cli_bad("--steps takes a number from 0 to %d, and was given '%s'", MOST_STEPS, steps_text);
+  if (args_set_threads(ctx, args)) return CLI_BAD;
   if (!args->word_count) return tell_about(ctx, as_json);
   ht_status status = ht_matrix_read(ctx, args->words[0], &matrix);
   if (status == HT_OK) status = ht_matrix_facts(matrix, (int)steps, &facts);

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "args.h"
 #include "help.h"
+#include "io/output.h"
 #include "output.h"
 #include "signals.h"
 
@@ -37,9 +39,23 @@ void cli_set_verbose(ht_context *ctx) {
   ht_context_set_log(ctx, on_log, NULL, HT_LOG_INFO);
 }
 
+/* A library under us that ends the process, as OpenMP does where no thread can be started, does so with a status that means another thing
+ * here. It has written why. */
+static int ending;
+
+static void on_exit_from_below(void) {
+  if (ending) return;
+  ht_output_unlink();
+  cli_bad("a library gave up; where threads or memory are scarce, --threads 1 needs the least");
+  _exit(CLI_BAD);
+}
+
 void *cli_allocate(size_t bytes) {
   void *memory = malloc(bytes);
-  if (!memory) exit(cli_bad("memory is exhausted"));
+  if (!memory) {
+    ending = 1;
+    exit(cli_bad("memory is exhausted"));
+  }
   return memory;
 }
 
@@ -82,7 +98,7 @@ static int run_command(const cli_command *command, int argc, char **argv) {
   ht_context *ctx;
   int status = args_parse(&args, command, argc, argv);
   if (!status && ht_context_create(&ctx) == HT_OK) {
-    ht_context_set_log(ctx, on_log, NULL, HT_LOG_WARNING);
+    ht_context_set_log(ctx, on_log, NULL, args_value(&args, "--quiet") ? HT_LOG_ERROR : HT_LOG_WARNING);
     signals_watch(ctx);
     status = command->run(ctx, &args);
     ht_context_destroy(ctx);
@@ -99,8 +115,7 @@ static const char *meaning_of(const char *word) {
   return word;
 }
 
-int main(int argc, char **argv) {
-  output_reserve_standard();
+static int run(int argc, char **argv) {
   if (argc < 2) {
     help_usage(stderr);
     return CLI_BAD;
@@ -113,5 +128,13 @@ int main(int argc, char **argv) {
   else
     status = run_command(command, argc - 2, argv + 2);
   if (status <= CLI_NOT_SOLVED && output_flush_standard()) return CLI_BAD;
+  return status;
+}
+
+int main(int argc, char **argv) {
+  output_reserve_standard();
+  atexit(on_exit_from_below);
+  int status = run(argc, argv);
+  ending = 1;
   return status;
 }

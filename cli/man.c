@@ -53,6 +53,49 @@ static void listed_options(FILE *file, const char *command) {
   }
 }
 
+static void config_section(FILE *file) {
+  heading(file, "SH", "CONFIG FILES");
+  paragraph(
+      file,
+      "A file for --config has a line `name = value` for each option of the solver, without the dashes; flags are yes or no, # begins a "
+      "comment, and empty lines are skipped:");
+  fputs(".nf\nrtol = 1e\\-8\nprecond = jacobi   # the default\nguard = yes\n.fi\n", file);
+}
+
+/* Words of the screen that are not plain English. */
+static void screen_section(FILE *file) {
+  heading(file, "SH", "WORDS OF THE SCREEN");
+  item(file, "engine",
+       "the CG loop: textbook (any matrix storage and preconditioner), fused (the CPU's, one sweep an iteration), persistent, "
+       "streaming and paper (a GPU's)");
+  item(file, "precision",
+       "what the policy reads the matrix at; fixed:bf16 names the 16-bit level, which in the split storage is not the number format bf16 "
+       "but 16 "
+       "bits of fixed point with an exponent for eight values: `exact at 16 bits` means exact in these");
+  item(file, "guard", "what stands behind low precision: it certifies, replaces residuals, raises levels and goes back");
+  item(file, "replacements", "times that the guard put the true residual in the place of the loop's own");
+  item(file, "restores", "times that the guard went back to an earlier iterate");
+  item(file, "residual", "true: ||b - A x||, computed in FP64 from the matrix as given; recursive: what the loop carries along");
+  item(file, "backward error", "||r|| / (||A|| ||x|| + ||b||) in the maximum norm: about 1e-16 is as good as FP64 allows");
+  item(file, "iterations, products", "with several right-hand sides the sums over all of them");
+}
+
+static void json_section(FILE *file) {
+  char text[300];
+  heading(file, "SH", "JSON");
+  paragraph(file,
+            "What --json and --report write is one object: matrix, right_side, the keys below, options (every option of the solver), "
+            "per_column (with "
+            "several right-hand sides the same keys for each) and trace (with --trace). What is not known is null, or -1 for a count.");
+  for (int i = 0; i < ht_report_count(); i++) {
+    const ht_report_info *info = ht_report_at(i);
+    snprintf(text, sizeof text, "%s%s%s%s", info->help, *info->unit ? " [" : "", info->unit, *info->unit ? "]" : "");
+    item(file, info->name, text);
+  }
+  paragraph(file, "The object of `halftone info A.mtx --json` has matrix, rows_by_bandwidth and:");
+  for (int i = 0; i < ht_facts_count(); i++) item(file, ht_facts_at(i)->name, ht_facts_at(i)->help);
+}
+
 void help_manual_page(FILE *file) {
   fprintf(file, ".TH HALFTONE 1 \"\" \"halftone %s\" \"User Commands\"\n", ht_version());
   heading(file, "SH", "NAME");
@@ -72,6 +115,11 @@ void help_manual_page(FILE *file) {
   heading(file, "SH", "OPTIONS OF THE TRAINING");
   paragraph(file, "The same names serve in C (ht_trainer_set_option). The default is in brackets.");
   listed_options(file, "train");
+  config_section(file);
+  screen_section(file);
+  json_section(file);
+  heading(file, "SH", "ENVIRONMENT");
+  item(file, "OMP_NUM_THREADS", "the threads where --threads does not say; of a list the first number, and what is no number is ignored");
   heading(file, "SH", "EXIT STATUS");
   item(file, "0", "solved: the true residual meets the tolerance");
   item(file, "1", "not converged; the report's outcome says why");
@@ -79,5 +127,7 @@ void help_manual_page(FILE *file) {
   item(file, "3", "an internal check failed: please report it");
   item(file, "130", "ended by a second interrupt; the first ends the solve with the best iterate and status 1");
   heading(file, "SH", "EXAMPLE");
-  fputs(".nf\nhalftone gen wathen \\-\\-nx 60 \\-\\-ny 60 \\-o A.mtx\nhalftone solve A.mtx \\-\\-json \\-o x.mtx\n.fi\n", file);
+  fputs(".nf\nhalftone gen stencil3d \\-\\-size 40 \\-\\-coefficients lognormal \\-o A.mtx\nhalftone solve A.mtx \\-b random:1 \\-o "
+        "x.mtx\n.fi\n",
+        file);
 }

@@ -2,6 +2,7 @@
 #include "output.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,6 +22,42 @@ int output_check(ht_context *ctx, const char *path) {
   ht_status status = ht_output_open(ctx, path, &probe);
   if (status != HT_OK) return cli_failed(ctx, status);
   ht_output_abandon(&probe);
+  return 0;
+}
+
+/* Of a file that is not there: its folder, and its name in it. */
+static int stat_folder(const char *path, const char **name, struct stat *folder) {
+  char text[PATH_MAX];
+  const char *slash = strrchr(path, '/');
+  size_t length = slash ? (size_t)(slash - path) + 1 : 0;
+  if (length >= sizeof text) return 0;
+  memcpy(text, path, length);
+  strcpy(text + length, slash ? "" : ".");
+  *name = path + length;
+  return stat(text, folder) == 0;
+}
+
+/* A device takes what it is given: nothing is overwritten there. */
+static int same_file(const char *a, const char *b) {
+  struct stat p, q;
+  const char *name_a, *name_b;
+  if (!a || !b || is_special(a) || is_special(b)) return 0;
+  int there = stat(a, &p) == 0;
+  if (there != (stat(b, &q) == 0)) return 0;
+  if (there) return p.st_dev == q.st_dev && p.st_ino == q.st_ino;
+  return stat_folder(a, &name_a, &p) && stat_folder(b, &name_b, &q) && p.st_dev == q.st_dev && p.st_ino == q.st_ino &&
+         !strcmp(name_a, name_b);
+}
+
+int output_check_apart(int outputs, const cli_file *output, int inputs, const cli_file *input) {
+  for (int i = 0; i < outputs; i++) {
+    for (int k = 0; k < i; k++)
+      if (same_file(output[k].path, output[i].path))
+        return cli_bad("%s and %s are the same file, %s; give each its own", output[k].what, output[i].what, output[i].path);
+    for (int k = 0; k < inputs; k++)
+      if (same_file(input[k].path, output[i].path))
+        return cli_bad("%s %s is %s itself, which would be overwritten; give another name", output[i].what, output[i].path, input[k].what);
+  }
   return 0;
 }
 

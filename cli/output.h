@@ -14,6 +14,13 @@ int output_check(ht_context *ctx, const char *path);
 /* Does the path end with one of "a|b|c"? 0, or CLI_BAD after the sentence. "-" and NULL are fine. */
 int output_check_ending(const char *path, const char *endings);
 
+/* A file of a command: how its sentences name it, and its path, or NULL. */
+typedef struct cli_file {
+  const char *what, *path;
+} cli_file;
+/* No two outputs, and no output and input, may be one file: nothing is lost silently. 0, or CLI_BAD after the sentence. */
+int output_check_apart(int outputs, const cli_file *output, int inputs, const cli_file *input);
+
 /* A text that is gathered in memory and written at the end. */
 typedef struct cli_output {
   FILE *file; /* print to this */

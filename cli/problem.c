@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "text.h"
 
 double seconds_now(void) {
   struct timespec t;
@@ -50,7 +51,32 @@ static int read_x(ht_context *ctx, cli_problem *p, const char *x0) {
   int fits = given == 1 || given == p->columns;
   for (int64_t k = 0; fits && k < p->columns; k++) memcpy(p->x + k * p->n, start + (given == 1 ? 0 : k) * p->n, size);
   ht_vector_free(ctx, start);
-  return fits ? 0 : cli_bad("%s holds %d starting vectors for %d right-hand sides; give one, or as many", x0, given, p->columns);
+  return fits ? 0
+              : cli_bad("%s holds %d starting vectors for %s; give one, or as many", x0, given,
+                        text_number_of(p->columns, "right-hand side").text);
+}
+
+/* Off the diagonal all in one triangle: 1 lower, -1 upper; 0 where both have entries, or none has. */
+static int only_triangle(const cli_problem *p) {
+  const int64_t *start;
+  const int32_t *columns;
+  int lower = 0, upper = 0;
+  ht_matrix_csr(p->matrix, &start, &columns, NULL);
+  for (int64_t i = 0; i < p->n && !(lower && upper); i++)
+    for (int64_t k = start[i]; k < start[i + 1]; k++) {
+      lower |= columns[k] < i;
+      upper |= columns[k] > i;
+    }
+  return lower - upper;
+}
+
+/* SciPy's files cannot say that they hold a triangle for a symmetric matrix, as Matrix Market's can. */
+static int check_triangles(const cli_problem *p) {
+  size_t length = strlen(p->path);
+  int npz = length > 4 && !strcmp(p->path + length - 4, ".npz");
+  int triangle = npz && ht_matrix_symmetry(p->matrix) == HT_UNSYMMETRIC ? only_triangle(p) : 0;
+  if (!triangle) return 0;
+  return cli_bad("%s: only one triangle is stored: save %s", p->path, triangle > 0 ? "A + tril(A,-1).T" : "A + triu(A,1).T");
 }
 
 int problem_read(ht_context *ctx, const char *path, const char *b, const char *x0, cli_problem *p) {
@@ -61,6 +87,7 @@ int problem_read(ht_context *ctx, const char *path, const char *b, const char *x
   ht_status status = ht_matrix_read(ctx, path, &p->matrix);
   if (status == HT_OK) {
     p->n = ht_matrix_rows(p->matrix);
+    if (check_triangles(p)) return CLI_BAD;
     status = read_b(ctx, p, b);
   }
   if (status != HT_OK) return cli_failed(ctx, status);

@@ -48,6 +48,8 @@ int report_command(ht_context *ctx, const cli_args *args) {
   if (args->word_count < 1) return cli_bad("report needs a report file; the form is: halftone report %s", args->command->synopsis);
   if (!path) return cli_bad("report needs -o and a file to write; the form is: halftone report %s", args->command->synopsis);
   int result = output_check(ctx, path), runs = 0;
+  for (int i = 0; !result && i < args->word_count; i++)
+    result = output_check_apart(1, &(cli_file){"-o", path}, 1, &(cli_file){"a report", args->words[i]});
   for (; !result && runs < args->word_count; runs++) result = run_read(&run[runs], args->words[runs]);
   if (!result) result = write_page(ctx, path, title ? title : "halftone report", runs, run);
   for (int i = 0; i < runs; i++) run_release(&run[i]);

@@ -187,6 +187,7 @@ static void *allocate(size_t bytes) {
 int run_read(cli_run *run, const char *path) {
   json_error_t error;
   *run = (cli_run){.path = path};
+  if (!*path) return cli_bad("the name of a report is empty");
   FILE *file = strcmp(path, "-") ? fopen(path, "rb") : stdin;
   if (!file) return cli_bad("%s cannot be opened: %s", path, strerror(errno));
   json_set_alloc_funcs(allocate, free);

@@ -37,14 +37,19 @@ static void show_method(FILE *file, const ht_report *r) {
 static void show_work(FILE *file, const ht_report *r) {
   line(file, "time", "read %s, set-up %s, solve %s (certificate %s)", text_seconds(r->time_read_s).text, text_seconds(r->time_setup_s).text,
        text_seconds(r->time_solve_s).text, text_seconds(r->time_certificate_s).text);
-  line(file, "work", "iterations %s%s%s; products %s, replacements %s, restores %s", text_count(r->iterations).text,
+  const char *over = r->columns > 1 ? ", all right-hand sides together" : "";
+  line(file, "work", "iterations %s%s%s; products %s, replacements %s, restores %s%s", text_count(r->iterations).text,
        r->iterations > 0 ? " of " : "", r->iterations > 0 ? text_seconds(r->time_solve_s / (double)r->iterations).text : "",
-       text_count(r->products).text, text_count(r->replacements).text, text_count(r->restores).text);
+       text_count(r->products).text, text_count(r->replacements).text, text_count(r->restores).text, over);
   line(file, "bytes read", "matrix: %s at FP64, %s at 32 bits, %s at 16 bits; vectors: %s", text_bytes(r->bytes_f64).text,
        text_bytes(r->bytes_f32).text, text_bytes(r->bytes_16).text, text_bytes(r->bytes_vectors).text);
 }
 
 static void show_quality(FILE *file, const ht_report *r) {
+  if (r->norm_b == 0 && r->columns == 1) {
+    line(file, "residual", "0: b = 0 has the solution x = 0");
+    return;
+  }
   line(file, "residual", "true %s, recursive %s, at the start %s; asked for %s (all / ||b||)", text_residual(r->residual_true).text,
        text_residual(r->residual_recursive).text, text_residual(r->residual_initial).text, text_residual(r->tolerance).text);
   line(file, "accuracy", "backward error %s; estimated error in the A-norm %s", text_residual(r->backward_error).text,
@@ -57,12 +62,21 @@ static void show_quality(FILE *file, const ht_report *r) {
 
 void show_verdict(char *text, size_t size, const ht_report *r) {
   const char *sentence = *r->detail ? r->detail : ht_outcome_text(r->outcome);
-  if (r->outcome == HT_CONVERGED)
-    snprintf(text, size, "solved in %s iterations: the true residual %s is within the tolerance %s", text_count(r->iterations).text,
-             text_residual(r->residual_true).text, text_residual(r->tolerance).text);
+  char work[128];
+  if (r->columns > 1)
+    snprintf(work, sizeof work, "%s over %lld right-hand sides", text_number_of(r->iterations, "iteration").text, (long long)r->columns);
+  else
+    snprintf(work, sizeof work, "%s", text_number_of(r->iterations, "iteration").text);
+  if (r->outcome == HT_CONVERGED && isnan(r->tolerance) && r->columns == 1)
+    snprintf(text, size, "solved without an iteration: b = 0 has the solution x = 0");
+  else if (r->outcome == HT_CONVERGED && isnan(r->tolerance))
+    snprintf(text, size, "solved in %s: the true residuals are within the tolerance", work);
+  else if (r->outcome == HT_CONVERGED)
+    snprintf(text, size, "solved in %s: the true residual %s is within the tolerance %s", work, text_residual(r->residual_true).text,
+             text_residual(r->tolerance).text);
   else if (r->iterations > 0)
-    snprintf(text, size, "not solved: %s (%s, %s iterations, true residual %s)", sentence, ht_outcome_name(r->outcome),
-             text_count(r->iterations).text, text_residual(r->residual_true).text);
+    snprintf(text, size, "not solved: %s (%s, %s, true residual %s)", sentence, ht_outcome_name(r->outcome), work,
+             text_residual(r->residual_true).text);
   else
     snprintf(text, size, "not solved: %s (%s)", sentence, ht_outcome_name(r->outcome));
 }

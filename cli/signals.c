@@ -1,21 +1,37 @@
-/* SIGINT and SIGTERM ask the running work to end; a second one does not wait. SPDX-License-Identifier: BSD-3-Clause */
+/* SIGINT, SIGTERM and SIGHUP. A solve or a training that runs is asked to end, and keeps its best; anything else leaves nothing behind that
+ * is worth waiting for, and the process ends in the handler, from whatever call it waits in. SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
 #include "signals.h"
 #include <signal.h>
 #include <unistd.h>
+#include "io/output.h"
 
 static ht_context *watched;
-static volatile sig_atomic_t received;
+static volatile sig_atomic_t received, asks;
 
 static void on_signal(int number) {
+  static const char sentence[] = "halftone: interrupted\n";
   (void)number;
-  if (received++) _exit(CLI_KILLED);
-  ht_context_request_stop(watched);
+  int again = received++;
+  if (asks && !again) {
+    ht_context_request_stop(watched);
+    return;
+  }
+  ht_output_unlink();
+  if (!again) (void)!write(STDERR_FILENO, sentence, sizeof sentence - 1);
+  _exit(again ? CLI_KILLED : CLI_NOT_SOLVED);
 }
 
 void signals_watch(ht_context *ctx) {
-  struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART: a read that waits for input returns, and sees the request */
+  static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+  struct sigaction action = {.sa_handler = on_signal}, before;
   watched = ctx;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
+  for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+    int ignored = numbers[k] == SIGHUP && sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_IGN; /* nohup */
+    if (!ignored) sigaction(numbers[k], &action, NULL);
+  }
+  signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit then fails, and says so */
 }
+
+void signals_ask(int on) { asks = on; }

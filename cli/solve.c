@@ -7,6 +7,7 @@
 #include "output.h"
 #include "progress.h"
 #include "show.h"
+#include "signals.h"
 #include "trace.h"
 
 static int check_arguments(ht_context *ctx, const cli_args *args) {
@@ -19,7 +20,13 @@ static int check_arguments(ht_context *ctx, const cli_args *args) {
     to_standard += path && !strcmp(path, "-");
   }
   if (to_standard > 1) return cli_bad("only one of -o, --history, --report and --json can go to standard output");
-  return output_check_ending(args_value(args, "-o"), VECTOR_ENDINGS);
+  if (output_check_ending(args_value(args, "-o"), VECTOR_ENDINGS)) return CLI_BAD;
+  /* -x0 is not among the inputs: a solve may go on from its own solution */
+  const cli_file output[] = {
+      {"-o", args_value(args, "-o")}, {"--history", args_value(args, "--history")}, {"--report", args_value(args, "--report")}};
+  const cli_file input[] = {{"the matrix", args->words[0]}, {"-b", args_value(args, "-b")}, {"--config", args_value(args, "--config")}};
+  if (output_check_apart(3, output, 3, input)) return CLI_BAD;
+  return output_check_apart(2, output + 1, 1, &(cli_file){"-x0", args_value(args, "-x0")});
 }
 
 static ht_status run_solver(const cli_problem *problem, ht_solver *solver, ht_report *report, int quiet, double rtol) {
@@ -28,7 +35,9 @@ static ht_status run_solver(const cli_problem *problem, ht_solver *solver, ht_re
   if (status == HT_OK) status = ht_solver_prepare(solver);
   if (status != HT_OK) return status;
   progress_begin(&progress, quiet ? NULL : solver, rtol);
+  signals_ask(1);
   status = ht_solver_solve(solver, problem->columns, problem->b, problem->x, report);
+  signals_ask(0);
   progress_end(&progress);
   return status;
 }
@@ -104,12 +113,15 @@ static int write_report(ht_context *ctx, const char *path, const cli_problem *pr
   return output_close(ctx, &output);
 }
 
-/* Is there an iterate worth a file? A system refused before the first iteration has none. */
-static int has_iterate(const cli_problem *p, const ht_report *report) {
-  if (report->outcome != HT_CONVERGED && report->iterations < 1) return 0;
+static int is_finite(const cli_problem *p) {
   for (int64_t i = 0; i < p->n * p->columns; i++)
     if (!isfinite(p->x[i])) return 0;
   return 1;
+}
+
+/* Is there an iterate worth a file? A system refused before the first iteration has none. */
+static int has_iterate(const cli_problem *p, const ht_report *report) {
+  return (report->outcome == HT_CONVERGED || report->iterations > 0) && is_finite(p);
 }
 
 /* Files first, the screen last: a reader that closes the pipe early loses no file.
@@ -122,7 +134,8 @@ static int write_results(ht_context *ctx, const cli_args *args, const cli_proble
   if (x && has_iterate(problem, report)) {
     ht_status status = ht_vector_write(ctx, x, problem->n, problem->columns, problem->x);
     if (status != HT_OK) return cli_failed(ctx, status);
-  }
+  } else if (x && report->iterations > 0)
+    cli_bad("%s was not written: the solution has entries that are not finite", x);
   if (write_history(ctx, history_path, solver, report) || write_report(ctx, report_path, problem, options, solver, report)) return CLI_BAD;
   int screen = !json && !args_value(args, "--quiet") && !(x && !strcmp(x, "-")) && !(history_path && !strcmp(history_path, "-")) &&
                !(report_path && !strcmp(report_path, "-"));

@@ -21,6 +21,12 @@ cli_text text_count(int64_t count) {
   return t;
 }
 
+cli_text text_number_of(int64_t count, const char *thing) {
+  cli_text t;
+  snprintf(t.text, sizeof t.text, "%.32s %.28s%s", text_count(count).text, thing, count == 1 ? "" : "s");
+  return t;
+}
+
 /* Three digits of value / base^k with the unit's k-th name. */
 static cli_text scaled(double value, double base, int units, const char *const *unit) {
   cli_text t;

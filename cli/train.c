@@ -10,6 +10,7 @@
 #include "io/output.h"
 #include "json.h"
 #include "output.h"
+#include "signals.h"
 #include "text.h"
 
 typedef struct training {
@@ -22,6 +23,15 @@ typedef struct training {
 
 /* ---- input ---- */
 
+/* --save may be the state that was resumed: the training goes on. */
+static int check_apart(const cli_args *args) {
+  const cli_file output[] = {
+      {"-o", args_value(args, "-o")}, {"--history", args_value(args, "--history")}, {"--save", args_value(args, "--save")}};
+  for (int i = 0; i < args->word_count; i++)
+    if (output_check_apart(3, output, 1, &(cli_file){"a matrix", args->words[i]})) return CLI_BAD;
+  return output_check_apart(2, output, 1, &(cli_file){"--resume", args_value(args, "--resume")});
+}
+
 static int check_arguments(ht_context *ctx, const cli_args *args) {
   static const char *const outputs[] = {"-o", "--save", "--history"};
   if (args->word_count < 1) return cli_bad("train needs a matrix file; the form is: halftone train %s", args->command->synopsis);
@@ -32,17 +42,8 @@ static int check_arguments(ht_context *ctx, const cli_args *args) {
     if (output_check(ctx, path)) return CLI_BAD;
     to_standard += path && !strcmp(path, "-");
   }
-  return to_standard > 1 ? cli_bad("only one of -o, --save, --history and --json can go to standard output") : 0;
-}
-
-static int set_threads(ht_context *ctx, const char *text) {
-  char *end;
-  if (!text) return 0;
-  errno = 0;
-  long threads = strtol(text, &end, 10);
-  if (*end || end == text || errno || threads < 0 || threads > 4096) return cli_bad("--threads takes 0 to 4096, and was given '%s'", text);
-  ht_status status = ht_context_set_threads(ctx, (int)threads);
-  return status == HT_OK ? 0 : cli_failed(ctx, status);
+  if (to_standard > 1) return cli_bad("only one of -o, --save, --history and --json can go to standard output");
+  return check_apart(args);
 }
 
 static const char *base_name(const char *path) {
@@ -63,6 +64,7 @@ static ht_status set_up(training *t) {
 
 /* The whole file in memory, to be freed; NULL after the sentence. */
 static void *read_file(const char *path, int64_t *size) {
+  if (!*path) return cli_bad("the name of the state to resume is empty"), NULL;
   FILE *file = fopen(path, "rb");
   char *bytes = NULL;
   size_t room = 0, count = 0, got = 1;
@@ -223,7 +225,9 @@ static int train(training *t) {
   int result = resume(t);
   if (result) return result;
   if (!args_value(t->args, "--quiet") && isatty(STDERR_FILENO)) ht_trainer_set_progress(t->trainer, on_progress, &progress);
+  signals_ask(1);
   status = ht_trainer_run(t->trainer, &t->report);
+  signals_ask(0);
   if (progress.begun) fprintf(stderr, "\r%*s\r", 110, "");
   return status == HT_OK ? write_results(t) : cli_failed(t->ctx, status);
 }
@@ -232,7 +236,7 @@ int train_command(ht_context *ctx, const cli_args *args) {
   training t = {.ctx = ctx, .args = args};
   if (args_value(args, "--verbose")) cli_set_verbose(ctx);
   int result = check_arguments(ctx, args);
-  if (!result) result = set_threads(ctx, args_value(args, "--threads"));
+  if (!result) result = args_set_threads(ctx, args);
   if (!result) {
     t.matrix = calloc((size_t)args->word_count, sizeof *t.matrix);
     result = t.matrix ? train(&t) : cli_bad("memory is exhausted");

@@ -21,15 +21,17 @@ typedef struct ht_allocator {
 
 typedef void (*ht_log_fn)(void *user, ht_log_level level, const char *message);
 
-/* Create a context with the C library's allocator, all cores this process may use, and warnings to nowhere.
+/* Create a context with the C library's allocator, the threads that OMP_NUM_THREADS asks for or else all cores this process may use, and
+ * warnings to nowhere.
  * Errors: HT_NO_MEMORY. */
 HT_API HT_MUST_CHECK ht_status ht_context_create(ht_context **ctx);
 /* The same with the caller's allocator (copied), used for everything the library allocates, the context included. */
 HT_API HT_MUST_CHECK ht_status ht_context_create_with(const ht_allocator *allocator, ht_context **ctx);
 HT_API void ht_context_destroy(ht_context *ctx); /* NULL is allowed */
 
-/* Threads for the CPU backend; 0 means every core this process may use; more are taken with a warning. Results do not depend on it, to the
- * bit. */
+/* Threads for the CPU backend, at most; 0 means what OMP_NUM_THREADS asks for (of a list the first number; what is no number is ignored),
+ * or else every core this process may use; more are taken with a warning. A solver takes fewer for a system so small that they would wait
+ * for each other most of the time, and reports how many. Results do not depend on it, to the bit. */
 HT_API HT_MUST_CHECK ht_status ht_context_set_threads(ht_context *ctx, int threads);
 HT_API int ht_context_threads(const ht_context *ctx);
 

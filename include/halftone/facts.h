@@ -23,8 +23,9 @@ typedef struct ht_facts {
 } ht_facts;
 
 /* Measure. `lanczos_steps` products with A, and as many with the Jacobi-scaled A, estimate the extreme eigenvalues from a
- * starting vector that is always the same; 0 leaves them out, and so does a matrix that is not symmetric. Takes some 5 n
- * doubles of memory for the time of the call. Errors: HT_NO_MEMORY, HT_INTERRUPTED (ht_context_request_stop). */
+ * starting vector that is always the same; 0 leaves them out, and so does a matrix that is not symmetric. The split storage is built, to
+ * see which values are exact in it, and given up again; then some 5 n doubles of memory are taken for the time of the call. Errors:
+ * HT_NO_MEMORY, HT_INTERRUPTED (ht_context_request_stop). */
 HT_API HT_MUST_CHECK ht_status ht_matrix_facts(const ht_matrix *matrix, int lanczos_steps, ht_facts *facts);
 
 /* Walk all fields: index from 0 to ht_facts_count()-1; NULL outside. */

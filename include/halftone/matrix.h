@@ -39,7 +39,8 @@ HT_API HT_MUST_CHECK ht_status ht_matrix_read(ht_context *ctx, const char *path,
  * output, as .mtx. The file is replaced atomically: on any error the old file, or none, is there. */
 HT_API HT_MUST_CHECK ht_status ht_matrix_write(const ht_matrix *matrix, const char *path);
 
-/* New values (copied) on the same pattern, in the order of ht_matrix_csr; symmetry is measured again. Errors: HT_BAD_MATRIX when one is
+/* New values (copied) on the same pattern, in the order of ht_matrix_csr: ascending columns in each row, duplicates summed, whatever order
+ * HT_COPY was given; symmetry is measured again. Errors: HT_BAD_MATRIX when one is
  * not finite, HT_NO_MEMORY. */
 HT_API HT_MUST_CHECK ht_status ht_matrix_set_values(ht_matrix *matrix, const double *values);
 

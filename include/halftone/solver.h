@@ -56,7 +56,8 @@ HT_API void ht_solver_set_policy(ht_solver *solver, ht_policy_fn fn, void *user)
 
 /* Order, scale, tile, build the preconditioner, reserve the workspace. A solve calls it where it is due: at first, after an option
  * of HT_AT_PREPARE, and after ht_matrix_set_values, when the ordering and the pattern's analysis are kept. A matrix that cannot be
- * positive definite is no error: the solve gives the outcome. Errors: HT_BAD_ARGUMENT, HT_BAD_OPTION, HT_BAD_MATRIX,
+ * positive definite is no error: the solve gives the outcome. So it does where a factorisation was told to stop, or did not end within
+ * time-limit, which set-up and solve have each; the next solve sets up again. Errors: HT_BAD_ARGUMENT, HT_BAD_OPTION, HT_BAD_MATRIX,
  * HT_UNSUPPORTED (the instruction set, or a backend that is not there or cannot do what is asked), HT_NO_MEMORY. */
 HT_API HT_MUST_CHECK ht_status ht_solver_prepare(ht_solver *solver);
 

@@ -242,7 +242,8 @@ typedef struct ht_store_options {
 typedef struct ht_store_info {
   int64_t n, padded, blocks;             /* as in ht_split_view */
   int64_t bytes;                         /* stored in all */
-  double bytes_level[HT_LEVELS];         /* that a product reads with every block at this level */
+  double bytes_level[HT_LEVELS];         /* that store_multiply reads with every block at this level */
+  double bytes_whole[HT_LEVELS];         /* that an engine does, which then reads what is exact at a lower one like the rest */
   double share_exact_16, share_exact_32; /* of the nonzeros */
   double share_constant;                 /* of the rows: A times ones is little of the diagonal there */
   double share_gathered;                 /* of what is stored: columns found by indices, not by offsets that rows share */

@@ -45,6 +45,7 @@ void ht_backend_about_cuda(ht_context *ctx, char *text, size_t size) {
 }
 
 ht_status ht_context_set_cuda_stream(ht_context *ctx, void *stream) {
+  HT_NEED(NULL, ctx);
   const ht_backend *backend = named("cuda", 4);
   if (!stream && !ctx->device) return HT_OK; /* our own it is */
   HT_CHECK(ctx, backend && backend->set_stream, HT_UNSUPPORTED, "the cuda backend is not compiled into this build, which takes no stream");

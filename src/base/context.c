@@ -9,8 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_THREADS = 4096 };
-
 /* Large blocks ask for huge pages: first touch takes a fraction of the time, and gathers miss the TLB less. */
 static void *allocate_default(void *user, size_t bytes) {
   enum { HUGE_PAGE = 2 << 20 };
@@ -31,10 +29,10 @@ static void release_default(void *user, void *memory) {
 int ht_quota_cores(const char *path) {
   double quota, period;
   FILE *file = fopen(path, "r");
-  if (!file) return MOST_THREADS;
+  if (!file) return HT_MOST_THREADS;
   int read = fscanf(file, "%lf %lf", &quota, &period); /* "max" in the place of a quota: none */
   fclose(file);
-  if (read != 2 || !(quota > 0 && period > 0) || quota / period >= MOST_THREADS) return MOST_THREADS;
+  if (read != 2 || !(quota > 0 && period > 0) || quota / period >= HT_MOST_THREADS) return HT_MOST_THREADS;
   int whole = (int)(quota / period);
   return whole + (whole < quota / period);
 }
@@ -54,7 +52,8 @@ ht_status ht_context_create_with(const ht_allocator *allocator, ht_context **ctx
   if (!c) return HT_NO_MEMORY;
   memset(c, 0, sizeof *c);
   c->allocator = *allocator;
-  c->threads = ht_available_cores();
+  c->threads = ht_threads_by_default();
+  c->bytes_a_thread = HT_BYTES_A_THREAD;
   c->log_level = HT_LOG_WARNING;
   *ctx = c;
   return HT_OK;
@@ -74,19 +73,21 @@ void ht_context_destroy(ht_context *ctx) {
 }
 
 ht_status ht_context_set_threads(ht_context *ctx, int threads) {
-  HT_CHECK(ctx, threads >= 0 && threads <= MOST_THREADS, HT_BAD_ARGUMENT, "threads must be 0 (all cores) or 1 to %d, and is %d",
-           MOST_THREADS, threads);
+  HT_NEED(NULL, ctx);
+  HT_CHECK(ctx, threads >= 0 && threads <= HT_MOST_THREADS, HT_BAD_ARGUMENT, "threads must be 0 (the default) or 1 to %d, and is %d",
+           HT_MOST_THREADS, threads);
   int cores = ht_available_cores();
   if (threads > cores && threads != ctx->threads)
     ht_log(ctx, HT_LOG_WARNING, "%d threads are asked for, and this process may use %d cores: more threads than cores are slower", threads,
            cores);
-  ctx->threads = threads ? threads : cores;
+  ctx->threads = threads ? threads : ht_threads_by_default();
   return HT_OK;
 }
 
-int ht_context_threads(const ht_context *ctx) { return ctx->threads; }
+int ht_context_threads(const ht_context *ctx) { return ctx ? ctx->threads : 0; }
 
 void ht_context_set_log(ht_context *ctx, ht_log_fn fn, void *user, ht_log_level level) {
+  if (!ctx) return;
   ctx->log = fn;
   ctx->log_user = user;
   ctx->log_level = level;
@@ -109,10 +110,11 @@ void ht_log(ht_context *ctx, ht_log_level level, const char *format, ...) {
   ctx->log(ctx->log_user, level, message);
 }
 
-const char *ht_context_error(const ht_context *ctx) { return ctx->error; }
-const char *ht_context_trail(const ht_context *ctx) { return ctx->trail; }
+const char *ht_context_error(const ht_context *ctx) { return ctx ? ctx->error : ""; }
+const char *ht_context_trail(const ht_context *ctx) { return ctx ? ctx->trail : ""; }
 
 void ht_context_clear_error(ht_context *ctx) {
+  if (!ctx) return;
   ctx->status = HT_OK;
   ctx->error[0] = ctx->trail[0] = 0;
 }
@@ -123,10 +125,16 @@ double ht_seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void ht_context_request_stop(ht_context *ctx) { atomic_store_explicit(&ctx->stop, 1, memory_order_relaxed); }
-void ht_context_clear_stop(ht_context *ctx) { atomic_store_explicit(&ctx->stop, 0, memory_order_relaxed); }
+void ht_context_request_stop(ht_context *ctx) {
+  if (ctx) atomic_store_explicit(&ctx->stop, 1, memory_order_relaxed);
+}
+
+void ht_context_clear_stop(ht_context *ctx) {
+  if (ctx) atomic_store_explicit(&ctx->stop, 0, memory_order_relaxed);
+}
 
 ht_status ht_trace(ht_context *ctx, ht_status status, const char *function, const char *file, int line) {
+  if (!ctx) return status;
   size_t used = strlen(ctx->trail);
   const char *name = strrchr(file, '/');
   if (used < sizeof ctx->trail - 1)
@@ -135,6 +143,7 @@ ht_status ht_trace(ht_context *ctx, ht_status status, const char *function, cons
 }
 
 ht_status ht_fail(ht_context *ctx, ht_status status, const char *function, const char *file, int line, const char *format, ...) {
+  if (!ctx) return status;
   ctx->status = status;
   ctx->trail[0] = 0;
   va_list args;

@@ -7,15 +7,22 @@
 #include <stdint.h>
 #include "halftone/context.h"
 
-enum { HT_ERROR_TEXT = 1024, HT_TRAIL_TEXT = 2048 };
+enum { HT_ERROR_TEXT = 1024, HT_TRAIL_TEXT = 2048, HT_MOST_THREADS = 4096 };
+
+/* What a thread should have to go over between two barriers: 20 us where it is in cache (45 GB/s a core), 100 us where it is not. A barrier
+ * costs about a microsecond where all threads run, so that two pay from a tenth of this on, but then they save microseconds; it costs a
+ * time slice, milliseconds, where one of them waits for a core (docs/decisions/0003). */
+enum { HT_BYTES_A_THREAD = 1 << 20 };
 
 struct ht_context {
   ht_allocator allocator;
-  int threads;
+  int threads;            /* as many as a job may take */
+  int64_t bytes_a_thread; /* HT_BYTES_A_THREAD; tests set less, so that small systems are shared too */
   ht_log_fn log;
   void *log_user;
   ht_log_level log_level;
   atomic_int stop;
+  double set_up_end;                              /* ht_seconds() at which what is being set up must be ready; 0: whenever it is */
   void *device;                                   /* of the backend in use, or NULL */
   void (*device_release)(void *device);           /* called once, when the context is destroyed; NULL: nothing to release */
   struct ht_order_cache *orders;                  /* data/order_cache.c: orders found before, or NULL */
@@ -31,12 +38,22 @@ ht_status ht_fail(ht_context *ctx, ht_status status, const char *function, const
 /* Add a frame to the trail and pass the status on. */
 ht_status ht_trace(ht_context *ctx, ht_status status, const char *function, const char *file, int line);
 void ht_log(ht_context *ctx, ht_log_level level, const char *format, ...) HT_PRINTF(3, 4);
+/* The threads that a job is worth which goes over so many bytes between two barriers: 1 to ctx->threads. Results do not depend on it. */
+int ht_threads_worth(const ht_context *ctx, double bytes);
+/* What OMP_NUM_THREADS says, 0 where it says nothing or no number; and that, or all cores. */
+int ht_threads_of_openmp(void);
+int ht_threads_by_default(void);
 /* Cores that this process may use: taskset and a container's quota are respected. */
 int ht_available_cores(void);
 /* Cores, rounded up, that a cgroup's cpu.max file grants; as many as there may be threads where it grants any number. */
 int ht_quota_cores(const char *path);
 double ht_seconds(void); /* monotonic clock; for reports and for choices that do not change results */
 static inline int ht_stop_requested(ht_context *ctx) { return atomic_load_explicit(&ctx->stop, memory_order_relaxed); }
+
+/* Set-up that may take long asks this now and then, and fails with HT_INTERRUPTED. */
+static inline int ht_set_up_is_over(ht_context *ctx) {
+  return ht_stop_requested(ctx) || (ctx->set_up_end > 0 && ht_seconds() > ctx->set_up_end);
+}
 
 /* HT_FAIL and HT_TRY return the status itself, not the call's value, so that the static analyser sees that it is not HT_OK. */
 #define HT_FAIL(ctx, status, ...) return (ht_fail((ctx), (status), __func__, __FILE__, __LINE__, __VA_ARGS__), (status))
@@ -49,6 +66,8 @@ static inline int ht_stop_requested(ht_context *ctx) { return atomic_load_explic
     ht_status ht_status_ = (call);                                                                                                         \
     if (ht_status_ != HT_OK) return (ht_trace((ctx), ht_status_, __func__, __FILE__, __LINE__), ht_status_);                               \
   } while (0)
+/* A pointer that a public function cannot do without. Without a context (NULL, or the object it would be in is) nothing is recorded. */
+#define HT_NEED(ctx, pointer) HT_CHECK((ctx), (pointer), HT_BAD_ARGUMENT, #pointer " must not be NULL")
 /* For functions that own memory: jump to `label` with `status_variable` set; one exit frees. */
 #define HT_TRY_GOTO(ctx, status_variable, call, label)                                                                                     \
   do {                                                                                                                                     \

@@ -94,6 +94,8 @@ static void put_value(buffer *b, const void *record, const ht_report_info *info)
 }
 
 size_t ht_fields_json(const ht_report_info *fields, int count, const void *record, char *text, size_t size) {
+  if (!text) size = 0;
+  if (!record) count = 0;
   buffer b = {text, size, 0};
   put_text(&b, "{");
   for (int i = 0; i < count; i++) {
@@ -103,6 +105,6 @@ size_t ht_fields_json(const ht_report_info *fields, int count, const void *recor
     put_value(&b, record, &fields[i]);
   }
   put_text(&b, "\n}\n");
-  if (size) text[b.used < size ? b.used : size - 1] = 0;
+  if (text && size) text[b.used < size ? b.used : size - 1] = 0;
   return b.used;
 }

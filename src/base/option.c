@@ -8,7 +8,7 @@
 #include "base/number.h"
 
 /* Levenshtein distance, for names up to 63 characters. */
-static int distance(const char *a, const char *b) {
+static int levenshtein(const char *a, const char *b) {
   int row[64];
   size_t n = strlen(b);
   if (strlen(a) > 63 || n > 62) return 99;
@@ -27,9 +27,19 @@ static int distance(const char *a, const char *b) {
   return row[n];
 }
 
+/* A name inside the other, as of a word that was cut short, is near. */
+static int distance(const char *a, const char *b) {
+  enum { LEAST_PART = 4 };
+  int part = (strlen(a) >= LEAST_PART && strstr(b, a)) || (strlen(b) >= LEAST_PART && strstr(a, b));
+  int edits = levenshtein(a, b);
+  return part && edits > 1 ? 1 : edits;
+}
+
+/* Near: two letters and a quarter of the shorter name are changed at most, and something stays. */
 const char *ht_nearest(const char *name, int count, const char *(*candidate)(void *user, int index), void *user) {
   const char *best = NULL;
   int least = 99;
+  if (!name || !candidate) return NULL;
   for (int i = 0; i < count; i++) {
     int d = distance(name, candidate(user, i));
     if (d < least) {
@@ -37,7 +47,10 @@ const char *ht_nearest(const char *name, int count, const char *(*candidate)(voi
       best = candidate(user, i);
     }
   }
-  return best && least <= 2 + (int)strlen(best) / 3 ? best : NULL;
+  if (!best) return NULL;
+  int length = (int)strlen(name), other = (int)strlen(best), shorter = length < other ? length : other;
+  int something_stays = least < shorter || (least == 1 && length + other > 2);
+  return something_stays && least <= 2 + shorter / 4 ? best : NULL;
 }
 
 /* Index of `word` in "a|b|c", or -1. */
@@ -58,8 +71,9 @@ static ht_status parse_number(ht_context *ctx, const ht_option_row *row, const c
   HT_CHECK(ctx, *text && !*end && isfinite(*value), HT_BAD_OPTION, "%s takes a number, and was given '%s'", row->info.name, text);
   int whole = row->info.type == HT_OPTION_INTEGER;
   HT_CHECK(ctx, !whole || *value == floor(*value), HT_BAD_OPTION, "%s takes a whole number, and was given '%s'", row->info.name, text);
-  HT_CHECK(ctx, *value >= row->info.low && *value <= row->info.high, HT_BAD_OPTION, "%s must be between %g and %g, and is %s",
-           row->info.name, row->info.low, row->info.high, text);
+  HT_CHECK(ctx, *value >= row->info.low && *value <= row->info.high, HT_BAD_OPTION,
+           whole ? "%s must be between %.0f and %.0f, and is %s" : "%s must be between %g and %g, and is %s", row->info.name, row->info.low,
+           row->info.high, text);
   return HT_OK;
 }
 

@@ -14,6 +14,8 @@ enum { FIELDS = sizeof fields / sizeof *fields };
 int ht_report_count(void) { return FIELDS; }
 const ht_report_info *ht_report_at(int index) { return index >= 0 && index < FIELDS ? &fields[index] : NULL; }
 
-void ht_report_clear(ht_report *report) { ht_fields_clear(fields, FIELDS, report, sizeof *report); }
+void ht_report_clear(ht_report *report) {
+  if (report) ht_fields_clear(fields, FIELDS, report, sizeof *report);
+}
 
 size_t ht_report_json(const ht_report *report, char *text, size_t size) { return ht_fields_json(fields, FIELDS, report, text, size); }

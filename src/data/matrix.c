@@ -149,6 +149,7 @@ static ht_status borrow_csr(ht_context *ctx, int64_t n, const int64_t *row_start
 
 ht_status ht_matrix_create_csr(ht_context *ctx, int64_t n, const int64_t *row_start, const int32_t *columns, const double *values,
                                ht_copy_mode mode, ht_matrix **matrix) {
+  HT_NEED(NULL, ctx);
   HT_CHECK(ctx, matrix, HT_BAD_ARGUMENT, "the pointer for the matrix is NULL");
   *matrix = NULL;
   HT_TRY(ctx, check_csr(ctx, n, row_start, columns, values, mode == HT_BORROW));
@@ -157,6 +158,7 @@ ht_status ht_matrix_create_csr(ht_context *ctx, int64_t n, const int64_t *row_st
 
 /* A borrowed matrix gets values of its own: the caller's are not ours to write. */
 ht_status ht_matrix_set_values(ht_matrix *a, const double *values) {
+  HT_NEED(NULL, a);
   ht_context *ctx = a->ctx;
   HT_CHECK(ctx, values, HT_BAD_ARGUMENT, "the new values are NULL");
   int64_t bad = first_bad_row(ctx, a->n, a->row_start, a->columns, values, 0);
@@ -181,14 +183,14 @@ void ht_matrix_destroy(ht_matrix *a) {
   ht_release(a->ctx, a);
 }
 
-int64_t ht_matrix_rows(const ht_matrix *a) { return a->n; }
-int64_t ht_matrix_nonzeros(const ht_matrix *a) { return a->nnz; }
-ht_symmetry ht_matrix_symmetry(const ht_matrix *a) { return a->symmetry; }
+int64_t ht_matrix_rows(const ht_matrix *a) { return a ? a->n : 0; }
+int64_t ht_matrix_nonzeros(const ht_matrix *a) { return a ? a->nnz : 0; }
+ht_symmetry ht_matrix_symmetry(const ht_matrix *a) { return a ? a->symmetry : HT_UNSYMMETRIC; }
 
 void ht_matrix_csr(const ht_matrix *a, const int64_t **row_start, const int32_t **columns, const double **values) {
-  if (row_start) *row_start = a->row_start;
-  if (columns) *columns = a->columns;
-  if (values) *values = a->values;
+  if (row_start) *row_start = a ? a->row_start : NULL;
+  if (columns) *columns = a ? a->columns : NULL;
+  if (values) *values = a ? a->values : NULL;
 }
 
 int ht_matrix_row_adds_to_zero(const ht_matrix *a, int64_t row) {
@@ -201,12 +203,16 @@ int ht_matrix_row_adds_to_zero(const ht_matrix *a, int64_t row) {
 }
 
 int ht_matrix_rows_add_to_zero(const ht_matrix *a) {
+  if (!a) return 0;
   int64_t i = 0;
   while (i < a->n && ht_matrix_row_adds_to_zero(a, i)) i++;
   return a->n > 0 && i == a->n;
 }
 
 ht_status ht_matrix_multiply(const ht_matrix *a, const double *x, double *y) {
+  HT_NEED(NULL, a);
+  HT_NEED(a->ctx, x);
+  HT_NEED(a->ctx, y);
   const ht_backend *cpu;
   HT_TRY(a->ctx, ht_backend_find(a->ctx, "cpu", &cpu));
   ht_csr_view view = ht_matrix_view(a);

@@ -1,8 +1,16 @@
 /* Compact patches of rows: coordinates, then bisection. SPDX-License-Identifier: BSD-3-Clause */
 #include "data/patches_internal.h"
+#include <stdlib.h>
 #include <string.h>
 
-enum { BINS = 256, PARALLEL_FROM = 8192, TOGETHER_FROM = 32768 /* points that all threads divide together */, MOST_PIECES = 64 };
+enum {
+  BINS = 256,
+  PARALLEL_FROM = 8192,
+  TOGETHER_FROM = 32768 /* points that all threads divide together */,
+  MOST_PIECES = 64,
+  LONG_MEANS = 4, /* that a long row is longer than, */
+  LONG_LEAST = 32 /* and entries */
+};
 static const float least_extent = 1e-30F; /* less is no distance, and its inverse might overflow */
 
 typedef struct patcher {
@@ -214,6 +222,106 @@ static ht_status sort_patches(ht_context *ctx, const patcher *p, int64_t n, int3
   return HT_OK;
 }
 
+/* ---- rows that are much longer than the others ---- */
+
+typedef struct long_row {
+  int64_t length, place;
+} long_row;
+
+static int64_t length_of(const ht_csr_view *a, int32_t row) { return a->row_start[row + 1] - a->row_start[row]; }
+
+static int longest_first(const void *a, const void *b) {
+  const long_row *x = a, *y = b;
+  return x->length != y->length ? (x->length < y->length) - (x->length > y->length) : (x->place > y->place) - (x->place < y->place);
+}
+
+static int by_row(const void *a, const void *b) {
+  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+  return (x > y) - (x < y);
+}
+
+static int is_long(const ht_csr_view *a, int32_t row) {
+  int64_t length = length_of(a, row);
+  return length > LONG_LEAST && length > LONG_MEANS * a->nnz / a->n;
+}
+
+static int64_t count_long_rows(const ht_csr_view *a, int threads) {
+  int64_t count = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : count) if (a->n > PARALLEL_FROM)
+  for (int64_t i = 0; i < a->n; i++) count += is_long(a, (int32_t)i);
+  return count;
+}
+
+static void find_long_rows(const ht_csr_view *a, const int32_t *order, long_row *found) {
+  for (int64_t i = 0; i < a->n; i++)
+    if (is_long(a, order[i])) *found++ = (long_row){length_of(a, order[i]), i};
+}
+
+static int64_t lightest(const int64_t *weight, int64_t patches) {
+  int64_t at = 0;
+  for (int64_t k = 1; k < patches; k++)
+    if (weight[k] < weight[at]) at = k;
+  return at;
+}
+
+/* A patch's next row that is not long, at next[k]; or -1. */
+static int64_t next_short(const ht_csr_view *a, int64_t rows, const int32_t *order, int64_t patch, int64_t *next) {
+  int64_t end = (patch + 1) * rows < a->n ? (patch + 1) * rows : a->n, at = patch * rows + next[patch];
+  while (at < end && is_long(a, order[at])) at++;
+  next[patch] = at + 1 - patch * rows;
+  return at < end ? at : -1;
+}
+
+/* Nonzeros of each patch; those that are missing in the last one count as the mean. Whether one has far more than the mean. */
+static int weigh(const ht_csr_view *a, int64_t rows, int64_t patches, const int32_t *order, int64_t *weight) {
+  int64_t mean = a->nnz / a->n, most = 0;
+  for (int64_t i = 0; i < patches * rows; i++) weight[i / rows] += i < a->n ? length_of(a, order[i]) : mean;
+  for (int64_t k = 0; k < patches; k++) most = weight[k] > most ? weight[k] : most;
+  return 2 * most > 3 * rows * mean;
+}
+
+/* One after the other, the longest first: a row stays where that makes its patch little heavier than the lightest, which else takes it in
+ * exchange for a row that is not long. */
+static void deal(const ht_csr_view *a, int64_t rows, const long_row *found, int64_t count, int64_t *weight, int64_t *next, int32_t *order) {
+  int64_t patches = (a->n + rows - 1) / rows, mean = a->nnz / a->n, little = rows * mean / 8;
+  for (int64_t k = 0; k < count; k++) weight[found[k].place / rows] += mean - found[k].length;
+  for (int64_t k = 0; k < count; k++) {
+    int64_t from = found[k].place, home = from / rows, to = lightest(weight, patches), place = from;
+    if (weight[home] <= weight[to] + little) to = home;
+    if (to != home) place = next_short(a, rows, order, to, next);
+    weight[to] += found[k].length - mean;
+    if (place < 0) continue;
+    int32_t row = order[from];
+    order[from] = order[place];
+    order[place] = row;
+  }
+}
+
+static void sort_rows(int64_t n, int64_t rows, int32_t *order) {
+  for (int64_t begin = 0; begin < n; begin += rows)
+    qsort(order + begin, (size_t)(n - begin < rows ? n - begin : rows), sizeof *order, by_row);
+}
+
+/* A patch has the neighbours of its rows in its halo: one that has many long rows keeps the others waiting. Where patches are alike all the
+ * same, long rows stay among their neighbours. */
+static ht_status spread_long_rows(ht_context *ctx, const ht_csr_view *a, int64_t rows, int32_t *order) {
+  int64_t patches = (a->n + rows - 1) / rows, count = count_long_rows(a, ctx->threads), *weight = NULL;
+  long_row *found = NULL;
+  ht_status status;
+  if (!count) return HT_OK;
+  HT_TRY_GOTO(ctx, status, ht_allocate(ctx, count, sizeof *found, &found), done);
+  HT_TRY_GOTO(ctx, status, ht_allocate_zeroed(ctx, 2 * patches, sizeof *weight, &weight), done);
+  if (!weigh(a, rows, patches, order, weight)) goto done;
+  find_long_rows(a, order, found);
+  qsort(found, (size_t)count, sizeof *found, longest_first);
+  deal(a, rows, found, count, weight, weight + patches, order);
+  sort_rows(a->n, rows, order);
+done:
+  ht_release(ctx, found);
+  ht_release(ctx, weight);
+  return status;
+}
+
 ht_status ht_order_patches(ht_context *ctx, const ht_csr_view *a, int64_t rows, int32_t *order) {
   patcher p = {.rows = rows};
   ht_status status = HT_OK;
@@ -226,6 +334,7 @@ ht_status ht_order_patches(ht_context *ctx, const ht_csr_view *a, int64_t rows, 
   if (!ht_patches_find_grid(ctx, a, p.points)) HT_TRY_GOTO(ctx, status, ht_patches_embed(ctx, a, (a->n + rows - 1) / rows, p.points), done);
   HT_TRY_GOTO(ctx, status, bisect_all(ctx, &p, a->n), done);
   HT_TRY_GOTO(ctx, status, sort_patches(ctx, &p, a->n, (int32_t *)p.scratch, order), done);
+  HT_TRY_GOTO(ctx, status, spread_long_rows(ctx, a, rows, order), done);
 done:
   ht_release(ctx, p.points);
   ht_release(ctx, p.scratch);

@@ -4,6 +4,7 @@
 #include "factor/ic0.h"
 #include <math.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include "data/diagonal.h"
 #include "factor/levels.h"
 
@@ -35,8 +36,18 @@ static int threads_for(const ht_ic0 *f) { return f->ctx->threads < f->levels.use
 
 /* ---- pattern ---- */
 
-/* Insertion sort: rows are short and nearly sorted. */
+static int ascending(const void *a, const void *b) {
+  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* Insertion sort where rows are short: they are nearly sorted. */
 static void sort_columns(int32_t *columns, int64_t count) {
+  enum { SHORT_ROW = 48 };
+  if (count > SHORT_ROW) {
+    qsort(columns, (size_t)count, sizeof *columns, ascending);
+    return;
+  }
   for (int64_t k = 1; k < count; k++) {
     int32_t c = columns[k];
     int64_t at = k;
@@ -95,6 +106,34 @@ static void transpose(ht_ic0 *f) {
 
 /* ---- values ---- */
 
+/* The first entry from `low` on, before `high`, whose column is not below c. */
+static int64_t find_column(const int32_t *columns, int64_t low, int64_t high, int32_t c) {
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    if (columns[middle] < c)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* sum - (row k of L up to column c)(row c of L)'. The row that is much the shorter is walked, so that a dense row, which many rows need,
+ * costs each of them what they have themselves. Either way the terms come in the same order, and those left out are zero. */
+static double minus_rows(const triangle *l, int64_t k, int64_t row_end, int32_t c, double sum, const double *w) {
+  enum { MUCH = 16 };
+  int64_t m = l->start[c], end = l->start[c + 1], e = l->start[k];
+  if (end - m <= MUCH * (row_end - e)) {
+    for (; m < end; m++) sum -= w[l->columns[m]] * l->values[m];
+    return sum;
+  }
+  for (; e < row_end; e++) {
+    m = find_column(l->columns, m, end, l->columns[e]);
+    if (m < end && l->columns[m] == l->columns[e]) sum -= l->values[e] * l->values[m];
+  }
+  return sum;
+}
+
 /* Row k of L from the rows before it; `w` is a row of n zeros, and is again on return. Returns the pivot l_kk^2. */
 static double factor_row(ht_ic0 *f, const ht_matrix *a, int64_t k, double shift, double *w) {
   const int32_t *position = f->levels.position, *columns = f->lower.columns;
@@ -108,9 +147,7 @@ static double factor_row(ht_ic0 *f, const ht_matrix *a, int64_t k, double shift,
   double pivot = 1 + shift;
   for (int64_t e = start[k]; e < start[k + 1]; e++) {
     int32_t c = columns[e];
-    double sum = w[c];
-    for (int64_t m = start[c]; m < start[c + 1]; m++) sum -= w[columns[m]] * values[m];
-    sum *= f->inverse[c];
+    double sum = minus_rows(&f->lower, k, e, c, w[c], w) * f->inverse[c];
     w[c] = values[e] = sum;
     pivot -= sum * sum;
   }
@@ -128,14 +165,20 @@ typedef struct {
   const ht_matrix *matrix;
   double shift;
   double *rows; /* n zeros a thread */
-  atomic_int broken;
+  atomic_int broken, stopped;
 } attempt;
 
-/* Any breakdown ends the attempt. */
+static int is_over(const attempt *t) {
+  return atomic_load_explicit(&t->broken, memory_order_relaxed) || atomic_load_explicit(&t->stopped, memory_order_relaxed);
+}
+
+/* Any breakdown ends the attempt, and a request to stop. */
 static void factor_rows(void *user, int piece, int64_t first, int64_t last) {
+  enum { POLL_EVERY = 1024 }; /* rows; a power of two */
   attempt *t = user;
   ht_ic0 *f = t->factor;
-  for (int64_t k = first; k < last && !atomic_load_explicit(&t->broken, memory_order_relaxed); k++) {
+  for (int64_t k = first; k < last && !is_over(t); k++) {
+    if (k % POLL_EVERY == 0 && ht_set_up_is_over(f->ctx)) atomic_store_explicit(&t->stopped, 1, memory_order_relaxed);
     double pivot = factor_row(f, t->matrix, k, t->shift, t->rows + piece * f->n);
     if (pivot > least_pivot(f, k, t->shift))
       f->inverse[k] = 1 / sqrt(pivot);
@@ -144,11 +187,13 @@ static void factor_rows(void *user, int piece, int64_t first, int64_t last) {
   }
 }
 
-/* 1 when a pivot broke down. */
-static int factorise(ht_ic0 *f, const ht_matrix *a, double shift, double *rows, int threads) {
+/* *broken: a pivot broke down. */
+static ht_status factorise(ht_ic0 *f, const ht_matrix *a, double shift, double *rows, int threads, int *broken) {
   attempt t = {.factor = f, .matrix = a, .shift = shift, .rows = rows};
   ht_levels_forward(&f->levels, f->lower.start, threads, factor_rows, &t);
-  return atomic_load(&t.broken);
+  HT_CHECK(f->ctx, !atomic_load(&t.stopped), HT_INTERRUPTED, "the incomplete Cholesky factorisation was not finished");
+  *broken = atomic_load(&t.broken);
+  return HT_OK;
 }
 
 /* Fill scale, and the largest sum of a row of the scaled matrix. */
@@ -187,7 +232,10 @@ static ht_status compute(ht_ic0 *f, const ht_matrix *a) {
   f->scale = scale;
   scale = old;
   f->shift = f->first_shift;
-  for (f->breakdowns = 0; factorise(f, a, f->shift, rows, threads); f->breakdowns++) {
+  for (f->breakdowns = 0;; f->breakdowns++) {
+    int broken;
+    HT_TRY_GOTO(f->ctx, status, factorise(f, a, f->shift, rows, threads, &broken), done);
+    if (!broken) break;
     if (f->shift >= 2 * largest_sum && f->breakdowns > 16)
       HT_FAIL_GOTO(f->ctx, status, done, HT_INTERNAL, "ic0 broke down on a diagonally dominant matrix");
     f->shift = next_shift(f->shift, f->breakdowns, largest_sum);

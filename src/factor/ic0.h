@@ -8,9 +8,9 @@ typedef struct ht_ic0 ht_ic0;
 
 /* The shift starts at `shift`; each time a pivot is not positive it grows (to 1e-3, then twofold) and the factorisation
  * starts again (Manteuffel 1980). Uses the lower triangle only. Errors: HT_BAD_MATRIX (a diagonal entry that is not
- * positive, an entry beyond anything a positive definite matrix has), HT_NO_MEMORY. */
+ * positive, an entry beyond anything a positive definite matrix has), HT_NO_MEMORY, HT_INTERRUPTED. */
 ht_status ht_ic0_create(ht_context *ctx, const ht_matrix *matrix, double shift, ht_ic0 **factor);
-/* New values on the same pattern; on error the old factor stays. */
+/* New values on the same pattern; on error the old factor stays, but after HT_INTERRUPTED there is none to solve with. */
 ht_status ht_ic0_update(ht_ic0 *factor, const ht_matrix *matrix);
 void ht_ic0_destroy(ht_ic0 *factor); /* NULL is allowed */
 

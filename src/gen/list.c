@@ -73,7 +73,7 @@ static ht_status find_kind(ht_context *ctx, const char *name, const ht_gen_kind 
     }
   const char *nearest = ht_nearest(name, KINDS, kind_name, NULL);
   if (nearest) HT_FAIL(ctx, HT_BAD_OPTION, "there is no test problem '%s'; did you mean '%s'?", name, nearest);
-  HT_FAIL(ctx, HT_BAD_OPTION, "there is no test problem '%s'; `halftone help gen` lists them", name);
+  HT_FAIL(ctx, HT_BAD_OPTION, "there is no test problem '%s'; `halftone gen --list` lists them", name);
 }
 
 static ht_status find_row(ht_context *ctx, const ht_gen_kind *kind, const char *name, const ht_option_row **row) {
@@ -85,7 +85,7 @@ static ht_status find_row(ht_context *ctx, const ht_gen_kind *kind, const char *
   ht_gen_kind copy = *kind;
   const char *nearest = ht_nearest(name, kind->row_count, parameter_name, &copy);
   if (nearest) HT_FAIL(ctx, HT_BAD_OPTION, "%s has no parameter '%s'; did you mean '%s'?", kind->name, name, nearest);
-  HT_FAIL(ctx, HT_BAD_OPTION, "%s has no parameter '%s'; `halftone help gen` lists them", kind->name, name);
+  HT_FAIL(ctx, HT_BAD_OPTION, "%s has no parameter '%s'; `halftone help gen %s` lists them", kind->name, name, kind->name);
 }
 
 /* "wathen nx=60 seed=2": the recipe as the matrix remembers it, cut where it is too long. */
@@ -97,6 +97,10 @@ static void describe(char *text, size_t size, const char *kind, int count, const
 
 ht_status ht_generate(ht_context *ctx, const char *name, int count, const char *const names[], const char *const values[],
                       ht_matrix **matrix) {
+  HT_NEED(NULL, ctx);
+  HT_NEED(ctx, name);
+  HT_NEED(ctx, matrix);
+  HT_CHECK(ctx, count <= 0 || (names && values), HT_BAD_ARGUMENT, "%d parameters are given, and their names or values are NULL", count);
   const ht_gen_kind *kind = NULL;
   const ht_option_row *row = NULL;
   fields set = {.bytes = {0}};
@@ -106,6 +110,7 @@ ht_status ht_generate(ht_context *ctx, const char *name, int count, const char *
   HT_CHECK(ctx, kind->fields <= sizeof set && kind->row_count <= MOST_PARAMETERS, HT_INTERNAL, "%s has too many parameters", kind->name);
   for (int p = 0; p < kind->row_count; p++) ht_option_set_default(&kind->rows[p], &set);
   for (int i = 0; i < count; i++) {
+    HT_CHECK(ctx, names[i] && values[i], HT_BAD_ARGUMENT, "the name or the value of parameter %d is NULL", i);
     HT_TRY(ctx, find_row(ctx, kind, names[i], &row));
     HT_TRY(ctx, ht_option_parse(ctx, row, &set, values[i]));
   }

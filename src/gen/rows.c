@@ -1,4 +1,5 @@
 /* From a function that gives rows to CSR, in parallel and without other storage. SPDX-License-Identifier: BSD-3-Clause */
+#include <unistd.h>
 #include "gen/gen.h"
 
 ht_status ht_gen_rows_of(ht_context *ctx, int64_t a, int64_t b, int64_t c, int64_t *rows) {
@@ -10,6 +11,19 @@ ht_status ht_gen_rows_of(ht_context *ctx, int64_t a, int64_t b, int64_t c, int64
   return HT_OK;
 }
 
+/* What the arrays will take, by some rows of the matrix, against what the machine has: counting alone takes minutes at such sizes. */
+static ht_status check_memory(ht_context *ctx, int64_t n, ht_gen_row_fn row, const void *self) {
+  enum { SAMPLES = 64 };
+  double entries = 0, bytes, memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+  if (n < SAMPLES) return HT_OK;
+  for (int64_t k = 0; k < SAMPLES; k++) entries += (double)row(self, n / SAMPLES * k, NULL, NULL);
+  bytes = (double)n * (sizeof(int64_t) + entries / SAMPLES * (sizeof(int32_t) + sizeof(double)));
+  HT_CHECK(ctx, !(memory > 0) || bytes <= memory, HT_NO_MEMORY,
+           "a matrix of %lld rows takes about %.0f GiB, and this machine has %.0f GiB of memory: ask for a smaller one", (long long)n,
+           bytes / 0x1p30, memory / 0x1p30);
+  return HT_OK;
+}
+
 ht_status ht_gen_build_permuted(ht_context *ctx, int64_t n, const int32_t *order, ht_gen_row_fn row, const void *self, const char *source,
                                 ht_matrix **matrix) {
   int64_t *start = NULL;
@@ -17,11 +31,13 @@ ht_status ht_gen_build_permuted(ht_context *ctx, int64_t n, const int32_t *order
   double *values = NULL;
   ht_status status;
   int threads = ctx->threads;
+  HT_TRY(ctx, check_memory(ctx, n, row, self));
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, n + 1, sizeof *start, &start), fail);
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t t = 0; t < n; t++) start[(order ? order[t] : t) + 1] = row(self, t, NULL, NULL);
   start[0] = 0;
   for (int64_t i = 0; i < n; i++) start[i + 1] += start[i];
+  if (ht_stop_requested(ctx)) HT_FAIL_GOTO(ctx, status, fail, HT_INTERRUPTED, "generating %s was interrupted", source);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, start[n], sizeof *columns, &columns), fail);
   HT_TRY_GOTO(ctx, status, ht_allocate(ctx, start[n], sizeof *values, &values), fail);
 #pragma omp parallel for schedule(static) num_threads(threads)

@@ -37,6 +37,7 @@ ht_status ht_matrix_read_input(ht_input *input, ht_matrix **matrix) {
 }
 
 ht_status ht_matrix_read(ht_context *ctx, const char *path, ht_matrix **matrix) {
+  HT_NEED(NULL, ctx);
   HT_CHECK(ctx, path && matrix, HT_BAD_ARGUMENT, "path and matrix must not be NULL");
   *matrix = NULL;
   ht_input input;
@@ -48,6 +49,7 @@ ht_status ht_matrix_read(ht_context *ctx, const char *path, ht_matrix **matrix) 
 }
 
 ht_status ht_matrix_write(const ht_matrix *a, const char *path) {
+  HT_NEED(NULL, a);
   ht_context *ctx = a->ctx;
   HT_CHECK(ctx, path, HT_BAD_ARGUMENT, "path must not be NULL");
   ht_file_format format;

@@ -147,8 +147,12 @@ ht_status ht_input_open(ht_context *ctx, const char *path, ht_input *in) {
     in->name = "standard input";
     in->fd = STDIN_FILENO;
   } else {
+    HT_CHECK(ctx, *path, HT_BAD_FILE, "the name of a file to read is empty");
     in->name = path;
-    in->fd = open(path, O_RDONLY | O_CLOEXEC);
+    do {
+      HT_CHECK(ctx, !ht_stop_requested(ctx), HT_INTERRUPTED, "%s: reading was interrupted", path);
+      in->fd = open(path, O_RDONLY | O_CLOEXEC);
+    } while (in->fd < 0 && errno == EINTR); /* a pipe waits here for who writes to it */
     HT_CHECK(ctx, in->fd >= 0, HT_BAD_FILE, "%s cannot be opened: %s", path, strerror(errno));
   }
   struct stat about;

@@ -21,9 +21,9 @@ typedef struct ht_mtx_entries {
   double *values;
 } ht_mtx_entries;
 
-/* Banner, comments and size line. Everything that cannot be read or cannot be true of a file of this size is refused here,
- * before memory is asked for. */
-ht_status ht_mtx_read_header(ht_text *text, ht_mtx_header *header);
+/* Banner, comments and size line; `vector`: advice is for a file that should hold one. Everything that cannot be read or cannot be true of
+ * a file of this size is refused here, before memory is asked for. */
+ht_status ht_mtx_read_header(ht_text *text, int vector, ht_mtx_header *header);
 /* All numbers; on an error `entries` holds nothing. */
 ht_status ht_mtx_read_entries(ht_text *text, const ht_mtx_header *header, ht_mtx_entries *entries);
 void ht_mtx_release_entries(ht_context *ctx, ht_mtx_entries *entries);

@@ -15,16 +15,19 @@ typedef struct reader {
   const ht_mtx_header *header;
   ht_mtx_entries *entries;
   int64_t count, capacity;
+  int64_t vanished; /* values that are not 0 and too small for a double */
 } reader;
 
 /* Where a piece's entries go, and what came of it. */
 typedef struct share {
-  int64_t first, used;
+  int64_t first, used, vanished;
   const char *bad; /* the line that could not be parsed, or NULL */
 } share;
 
+static inline int blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+
 static inline const char *skip_blanks(const char *p) {
-  while (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\v' || *p == '\f') p++;
+  while (blank(*p)) p++;
   return p;
 }
 
@@ -75,12 +78,24 @@ static int is_comment_or_blank(const char *line) {
 
 static const char *line_end(const char *p, const char *end) { return (const char *)memchr(p, '\n', (size_t)(end - p)) + 1; }
 
+/* The value is the line's last word, and reads as 0: did it say so? `next` is behind the line end. */
+static int vanishes(const char *line, const char *next) {
+  const char *p = next - 1;
+  while (p > line && blank(p[-1])) p--;
+  while (p > line && !blank(p[-1])) p--;
+  for (; isdigit((unsigned char)*p) || *p == '+' || *p == '-' || *p == '.'; p++)
+    if (*p >= '1' && *p <= '9') return 1;
+  return 0;
+}
+
 static void parse_piece(const reader *r, const ht_piece *piece, share *s) {
   int64_t k = s->first;
   s->bad = NULL;
+  s->vanished = 0;
   for (const char *p = piece->begin; p < piece->end;) {
     const char *next = parse_line(p, r->header, r->entries, k);
     if (next) {
+      if (r->entries->values[k] == 0) s->vanished += vanishes(p, next);
       k++;
     } else if (is_comment_or_blank(p)) {
       next = line_end(p, piece->end);
@@ -230,6 +245,7 @@ static ht_status collect(reader *r, const ht_block *block, const share *shares) 
     }
     move_entries(r->entries, r->count, shares[i].first, shares[i].used);
     r->count += shares[i].used;
+    r->vanished += shares[i].vanished;
     line += block->piece[i].lines;
   }
   return HT_OK;
@@ -251,12 +267,14 @@ static ht_status read_all(reader *r) {
     }
     HT_TRY(ctx, collect(r, block, shares));
     HT_TRY(ctx, filled);
-    HT_CHECK(ctx, !ht_stop_requested(ctx), HT_INTERRUPTED, "%s: reading was interrupted", r->text->input->name);
   }
   HT_CHECK(ctx, r->count == r->header->entries, HT_BAD_FORMAT,
            "%s:%lld: the file ends after %lld of the %lld entries that line %lld declares: is it truncated?", r->text->input->name,
            (long long)(r->text->line > 1 ? r->text->line - 1 : 1), (long long)r->count, (long long)r->header->entries,
            (long long)r->header->size_line);
+  if (r->vanished)
+    ht_log(ctx, HT_LOG_WARNING, "%s: %lld value%s too small for double precision and read as 0", r->text->input->name,
+           (long long)r->vanished, r->vanished == 1 ? " is" : "s are");
   return HT_OK;
 }
 

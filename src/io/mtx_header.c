@@ -53,7 +53,7 @@ static int is_harwell_boeing(ht_text *t) {
          strchr("rcpiqxRCPIQX", p[0]) && strchr("suhzrxSUHZRX", p[1]) && strchr("aexAEX", p[2]) && blank(p[3]);
 }
 
-static ht_status refuse_foreign(ht_text *t, const char *line) {
+static ht_status refuse_foreign(ht_text *t, int vector, const char *line) {
   ht_context *ctx = t->input->ctx;
   const char *name = t->input->name;
   for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
@@ -63,13 +63,14 @@ static ht_status refuse_foreign(ht_text *t, const char *line) {
            "%s:1: this looks like a Harwell-Boeing or Rutherford-Boeing file; convert it to Matrix Market first", name);
   line = skip_blanks(line);
   HT_CHECK(ctx, !isdigit((unsigned char)*line), HT_BAD_FORMAT,
-           "%s:1: the banner is missing: the file starts with numbers; put '%%%%MatrixMarket matrix coordinate real symmetric' (or what "
-           "is true of it) and the size line before them",
-           name);
-  HT_FAIL(ctx, HT_BAD_FORMAT, "%s:1: the first line must start with %%%%MatrixMarket; this is no Matrix Market file", name);
+           "%s:1: the banner is missing: the file starts with numbers; put %s before them", name,
+           vector ? "'%%MatrixMarket matrix array real general' and the size line 'n 1'"
+                  : "'%%MatrixMarket matrix coordinate real symmetric' (or what is true of it) and the size line");
+  HT_FAIL(ctx, HT_BAD_FORMAT, "%s:1: the first line must start with %%%%MatrixMarket; this is no Matrix Market file%s", name,
+          vector ? ", and no .npy" : "");
 }
 
-static ht_status read_banner(ht_text *t, ht_mtx_header *h) {
+static ht_status read_banner(ht_text *t, int vector, ht_mtx_header *h) {
   ht_context *ctx = t->input->ctx;
   const char *line, *name = t->input->name;
   char word[WORDS][WORD];
@@ -78,7 +79,7 @@ static ht_status read_banner(ht_text *t, ht_mtx_header *h) {
   const char *p = line;
   if (!memcmp(p, "\xef\xbb\xbf", 3)) p += 3; /* the mark some editors put before UTF-8 text */
   for (int i = 0; i < WORDS; i++) p = next_word(p, word[i]);
-  if (strcmp(word[0], "%%matrixmarket") != 0) return refuse_foreign(t, line);
+  if (strcmp(word[0], "%%matrixmarket") != 0) return refuse_foreign(t, vector, line);
   const char *object = word[1], *format = word[2], *field = word[3], *symmetry = word[4];
   HT_CHECK(ctx, strcmp(object, "vector") != 0, HT_UNSUPPORTED,
            "%s:1: objects 'vector' are not read; write it as '%%%%MatrixMarket matrix array real general' of size n 1", name);
@@ -147,10 +148,10 @@ static ht_status check_sizes(ht_text *t, ht_mtx_header *h) {
   return HT_OK;
 }
 
-ht_status ht_mtx_read_header(ht_text *t, ht_mtx_header *h) {
+ht_status ht_mtx_read_header(ht_text *t, int vector, ht_mtx_header *h) {
   ht_context *ctx = t->input->ctx;
   memset(h, 0, sizeof *h);
-  HT_TRY(ctx, read_banner(t, h));
+  HT_TRY(ctx, read_banner(t, vector, h));
   const char *line;
   do {
     h->size_line = t->line;

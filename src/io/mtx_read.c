@@ -66,7 +66,7 @@ ht_status ht_mtx_read_matrix(ht_input *input, ht_matrix **matrix) {
   *matrix = NULL;
   HT_TRY(ctx, ht_text_open(input, &text));
   ht_status status;
-  HT_TRY_GOTO(ctx, status, ht_mtx_read_header(&text, &header), done);
+  HT_TRY_GOTO(ctx, status, ht_mtx_read_header(&text, 0, &header), done);
   HT_TRY_GOTO(ctx, status, check_matrix(ctx, input->name, &header), done);
   HT_TRY_GOTO(ctx, status, ht_mtx_read_entries(&text, &header, &entries), done);
 done:
@@ -113,7 +113,7 @@ static ht_status check_block(ht_context *ctx, const char *name, const ht_mtx_hea
 
 static ht_status read_block(ht_text *text, int64_t n, ht_mtx_header *header, ht_mtx_entries *entries, double **values) {
   ht_context *ctx = text->input->ctx;
-  HT_TRY(ctx, ht_mtx_read_header(text, header));
+  HT_TRY(ctx, ht_mtx_read_header(text, 1, header));
   HT_TRY(ctx, check_block(ctx, text->input->name, header, n));
   HT_TRY(ctx, ht_mtx_read_entries(text, header, entries));
   if (!header->coordinate) {

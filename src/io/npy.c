@@ -29,8 +29,8 @@ static ht_status parse_type(ht_context *ctx, ht_npy *a, const char *header) {
   a->size = 0;
   const char *digits = p + (a->kind ? 3 : 2);
   for (; isdigit((unsigned char)*digits) && a->size < 1000000; digits++) a->size = 10 * a->size + (*digits - '0');
-  HT_CHECK(ctx, *digits == '\'' && a->size > 0, HT_UNSUPPORTED, "%s: the array's type '%.12s is not read; save it as float64", a->name,
-           p + 1);
+  HT_CHECK(ctx, *digits == '\'' && a->size > 0, HT_UNSUPPORTED, "%s: the array's type '%.*s' is not read; save it as float64", a->name,
+           (int)(strcspn(p + 1, "',}") < 40 ? strcspn(p + 1, "',}") : 40), p + 1);
   int swapped = order == '>' && a->size > 1;
   HT_CHECK(ctx, !swapped, HT_UNSUPPORTED, "%s: big-endian arrays are not read; save it with .astype('<f8')", a->name);
   return HT_OK;
@@ -44,6 +44,7 @@ static ht_status parse_shape(ht_context *ctx, ht_npy *a, const char *header) {
   for (p++; *p != ')'; p += *p == ',') {
     while (*p == ' ') p++;
     if (*p == ')') break;
+    HT_CHECK(ctx, *p != '-', HT_BAD_FORMAT, "%s: the array's shape is negative", a->name);
     HT_CHECK(ctx, isdigit((unsigned char)*p), HT_BAD_FORMAT, "%s: the array's shape cannot be understood", a->name);
     HT_CHECK(ctx, a->dimensions < 2, HT_UNSUPPORTED, "%s: the array has more than two dimensions", a->name);
     int64_t extent = 0;
@@ -67,7 +68,9 @@ ht_status ht_npy_parse(ht_context *ctx, const char *name, const unsigned char *b
   HT_TRY(ctx, parse_type(ctx, a, header));
   const char *order = find_key(header, "fortran_order");
   HT_CHECK(ctx, order, HT_BAD_FORMAT, "%s: the array's header has no 'fortran_order'", name);
-  a->fortran = *order == 'T';
+  a->fortran = !strncmp(order, "True", 4);
+  HT_CHECK(ctx, a->fortran || !strncmp(order, "False", 5), HT_BAD_FORMAT, "%s: 'fortran_order' must be True or False in the array's header",
+           a->name);
   HT_TRY(ctx, parse_shape(ctx, a, header));
   a->data = bytes + start + length;
   uint64_t room = size - start - length, width = (uint64_t)a->size * (a->kind == 'U' ? 4 : 1);

@@ -29,8 +29,10 @@ static ht_status open_member(const ht_zip *z, const char *name, member *m) {
 static void close_member(const ht_zip *z, member *m) { ht_release(z->ctx, m->owned); }
 
 static ht_status check_count(const ht_zip *z, const member *m, int64_t expected) {
-  HT_CHECK(z->ctx, m->array.dimensions == 1 && ht_npy_count(&m->array) == expected, HT_BAD_FORMAT,
-           "%s: %lld entries are expected, and the array holds %lld", m->name, (long long)expected, (long long)ht_npy_count(&m->array));
+  HT_CHECK(z->ctx, m->array.dimensions == 1, HT_BAD_FORMAT, "%s: an array of one dimension is expected, and it has %d", m->name,
+           m->array.dimensions);
+  HT_CHECK(z->ctx, ht_npy_count(&m->array) == expected, HT_BAD_FORMAT, "%s: %lld entries are expected, and the array holds %lld", m->name,
+           (long long)expected, (long long)ht_npy_count(&m->array));
   return HT_OK;
 }
 
@@ -61,6 +63,8 @@ static ht_status read_shape(const ht_zip *z, int64_t *n) {
   close_member(z, &m);
   HT_TRY(z->ctx, status);
   HT_CHECK(z->ctx, shape[0] == shape[1], HT_BAD_MATRIX, "%s: the matrix must be square, and is %lld x %lld", z->name, (long long)shape[0],
+           (long long)shape[1]);
+  HT_CHECK(z->ctx, shape[0] >= 0, HT_BAD_MATRIX, "%s: the matrix's shape is negative: (%lld, %lld)", z->name, (long long)shape[0],
            (long long)shape[1]);
   HT_CHECK(z->ctx, shape[0] > 0, HT_BAD_MATRIX, "%s: the matrix is empty (0 x 0)", z->name);
   HT_CHECK(z->ctx, shape[0] <= INT32_MAX, HT_UNSUPPORTED, "%s: %lld rows are too many: the limit is 2147483647 (32-bit indices)", z->name,

@@ -3,6 +3,7 @@
 #include "io/output.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,24 @@
 #include <unistd.h>
 
 enum { TRIES = 100 };
+
+/* The temporary file that is there, for a process that is told to end. A command writes one file at a time. */
+static char unfinished[HT_OUTPUT_PATH + 32];
+static volatile sig_atomic_t is_unfinished;
+
+static void note_temporary(const ht_output *out) {
+  strcpy(unfinished, out->temporary);
+  is_unfinished = 1;
+}
+
+static void remove_temporary(const ht_output *out) {
+  unlink(out->temporary);
+  is_unfinished = 0;
+}
+
+void ht_output_unlink(void) {
+  if (is_unfinished) unlink(unfinished);
+}
 
 /* Open a file beside the target that nobody else has. */
 static ht_status open_temporary(ht_output *out, const struct stat *old) {
@@ -20,6 +39,7 @@ static ht_status open_temporary(ht_output *out, const struct stat *old) {
   }
   HT_CHECK(out->ctx, out->fd >= 0, HT_BAD_FILE, "%s cannot be written: %s", out->name, strerror(errno));
   out->replaces = 1;
+  note_temporary(out);
   if (old) (void)!fchmod(out->fd, old->st_mode & 07777); /* a file system without modes is no reason to fail */
   return HT_OK;
 }
@@ -82,14 +102,15 @@ ht_status ht_output_commit(ht_output *out) {
   out->fd = -1;
   if (close(fd) != 0) {
     int why = errno;
-    if (out->replaces) unlink(out->temporary);
+    if (out->replaces) remove_temporary(out);
     HT_FAIL(out->ctx, HT_BAD_FILE, "%s cannot be written: %s", out->name, strerror(why));
   }
   if (out->replaces && rename(out->temporary, out->target) != 0) {
     int why = errno;
-    unlink(out->temporary);
+    remove_temporary(out);
     HT_FAIL(out->ctx, HT_BAD_FILE, "%s cannot be replaced: %s", out->name, strerror(why));
   }
+  if (out->replaces) is_unfinished = 0;
   return HT_OK;
 }
 
@@ -97,5 +118,5 @@ void ht_output_abandon(ht_output *out) {
   if (out->fd < 0 || out->fd == STDOUT_FILENO) return;
   close(out->fd);
   out->fd = -1;
-  if (out->replaces) unlink(out->temporary);
+  if (out->replaces) remove_temporary(out);
 }

@@ -25,5 +25,8 @@ ht_status ht_output_patch(ht_output *output, int64_t offset, const void *bytes, 
 ht_status ht_output_commit(ht_output *output);
 /* After an error: remove what was written. Nothing happens after a commit. */
 void ht_output_abandon(ht_output *output);
+/* Remove the temporary file of the output opened last, if it is neither committed nor abandoned; for a signal handler that ends the
+ * process. */
+void ht_output_unlink(void);
 
 #endif

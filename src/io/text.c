@@ -90,6 +90,7 @@ void ht_text_close(ht_text *t) {
 ht_status ht_text_fill_next(ht_text *t) {
   const ht_block *now = &t->block[t->current];
   ht_block *next = &t->block[1 - t->current];
+  HT_CHECK(t->input->ctx, !ht_stop_requested(t->input->ctx), HT_INTERRUPTED, "%s: reading was interrupted", t->input->name);
   next->left = now->left;
   memcpy(next->text, now->text + now->size, now->left);
   return fill(t, next, t->line + now->lines);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/random.h"
 #include "io/file.h"
 #include "io/mtx.h"
@@ -23,6 +24,9 @@ static ht_status parse_random(ht_context *ctx, const char *word, int *is_random,
   return HT_OK;
 }
 
+/* Words that come to mind for random:SEED, and are no file's name. */
+static int is_nearly_random(const char *source) { return !strncmp(source, "rand", 4) && access(source, F_OK) != 0; }
+
 /* *found tells whether `source` is a word; if so `values` is filled. */
 static ht_status read_word(ht_context *ctx, const char *source, const ht_matrix *matrix, int64_t n, int *found, double *values) {
   int product = !strncmp(source, "A*", 2), is_random;
@@ -30,6 +34,8 @@ static ht_status read_word(ht_context *ctx, const char *source, const ht_matrix 
   uint64_t seed;
   HT_TRY(ctx, parse_random(ctx, word, &is_random, &seed));
   *found = is_random || !strcmp(word, "ones");
+  HT_CHECK(ctx, *found || !is_nearly_random(source), HT_BAD_FILE,
+           "there is no file '%s'; a random vector is random:SEED with a whole number, as in random:1", source);
   HT_CHECK(ctx, *found || !product, HT_BAD_VECTOR, "'%s': A* is followed by ones or random:SEED", source);
   if (!*found || !values) return HT_OK;
   HT_CHECK(ctx, !product || matrix, HT_BAD_VECTOR, "'%s' needs a matrix, and none is given", source);
@@ -93,6 +99,7 @@ ht_status ht_vector_read_input(ht_input *input, int64_t n, int *columns, double 
 }
 
 ht_status ht_vector_read_block(ht_context *ctx, const char *source, const ht_matrix *matrix, int64_t n, int *columns, double **values) {
+  HT_NEED(NULL, ctx);
   HT_CHECK(ctx, source && columns && values, HT_BAD_ARGUMENT, "source, columns and values must not be NULL");
   *values = NULL;
   *columns = 0;
@@ -118,9 +125,12 @@ ht_status ht_vector_read_block(ht_context *ctx, const char *source, const ht_mat
   return HT_OK;
 }
 
-void ht_vector_free(ht_context *ctx, double *values) { ht_release(ctx, values); }
+void ht_vector_free(ht_context *ctx, double *values) {
+  if (ctx) ht_release(ctx, values);
+}
 
 ht_status ht_vector_read(ht_context *ctx, const char *source, const ht_matrix *matrix, int64_t n, double *values) {
+  HT_NEED(NULL, ctx);
   double *block = NULL;
   int columns = 0;
   HT_CHECK(ctx, values, HT_BAD_ARGUMENT, "values must not be NULL");
@@ -145,6 +155,7 @@ static ht_status write_npy(int64_t n, int columns, const double *values, ht_outp
 }
 
 ht_status ht_vector_write(ht_context *ctx, const char *path, int64_t n, int columns, const double *values) {
+  HT_NEED(NULL, ctx);
   HT_CHECK(ctx, path && values && n > 0 && columns > 0, HT_BAD_ARGUMENT, "path and values must not be NULL, n and columns positive");
   ht_file_format format;
   HT_TRY(ctx, ht_file_format_of(ctx, path, &format));

@@ -128,8 +128,19 @@ static void name_after(const char *path, char *name, size_t size) {
   snprintf(name, size, "learned:%.*s", (int)(length < size ? length : size), base);
 }
 
+/* What it was trained on, a list with commas: the one name, or how many. A list that fills its place was cut. */
+static void tell_training(const ht_learned *l, char *text, size_t size) {
+  int names = 1, cut = strlen(l->trained_on) + 1 == sizeof l->trained_on;
+  for (const char *at = l->trained_on; *at; at++) names += *at == ',';
+  if (names == 1)
+    snprintf(text, size, "%.100s", l->trained_on);
+  else
+    snprintf(text, size, "%s%d matrices", cut ? "at least " : "", names);
+}
+
 /* The policy takes `l`, also where it fails. */
 static ht_status put_to_use(ht_context *ctx, ht_learned *l, const ht_policy_options *options, ht_policy *policy, char *why) {
+  char training[128];
   *policy = (ht_policy){.start = HT_LEVEL_64,
                         .replaces = 1,
                         .eta = options->budget_eta,
@@ -147,9 +158,10 @@ static ht_status put_to_use(ht_context *ctx, ht_learned *l, const ht_policy_opti
   policy->window = l->kind == HT_LEARNED_WINDOW;
   policy->sees_direction = !policy->window;
   policy->decide = policy->window ? NULL : decide_tiles;
-  snprintf(why, 256, "%s, made for a look every %d iterations, learned in %lld episodes on %.120s",
+  tell_training(l, training, sizeof training);
+  snprintf(why, 256, "%s, made for a look every %d iterations, learned in %lld episodes on %s",
            policy->window ? "one action for the whole matrix" : "a level for each 64 columns", l->interval, (long long)l->episodes,
-           l->trained_on);
+           training);
   return HT_OK;
 }
 

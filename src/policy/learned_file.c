@@ -340,6 +340,7 @@ ht_status ht_learned_parse(ht_context *ctx, const void *bytes, int64_t size, con
 
 /* Up to FILE_MOST bytes and one more, which tells that there are too many. */
 static ht_status read_bytes(ht_context *ctx, const char *path, unsigned char *bytes, int64_t *size) {
+  HT_CHECK(ctx, *path, HT_BAD_FILE, "the name of the policy file is empty");
   FILE *file = fopen(path, "rb");
   HT_CHECK(ctx, file, HT_BAD_FILE, "the policy file %s cannot be opened: %s", path, strerror(errno));
   *size = (int64_t)fread(bytes, 1, FILE_MOST + 1, file);

@@ -107,22 +107,27 @@ static ht_level level_to_replace(const ht_policy_facts *f) {
 static ht_policy choose_exact(char *why) {
   ht_policy p = fixed("auto", HT_LEVEL_16);
   p.replaces = 0;
-  snprintf(why, 256, "fixed:bf16: every value is exact in 16 bits");
+  snprintf(why, 256, "fixed:bf16: every value is exact in 16 bits of the split storage");
   return p;
 }
 
+/* Rows that are alike, as stencils' are, gain enough by 16 bits on a device from this many nonzeros on. */
+static const double STENCIL_ROWS = 6;
+
 /* A device with engines of its own gains by whole products at a lower level alone: reading each group at a level of its own costs it more
- * than the bytes save. 16 bits cost elasticity half as many iterations again there, and where columns are gathered they are no faster
- * than 32. Matrices that keep constants bear 16 bits far below their smallest eigenvalue, since delta16 holds their smoothest vector: there
- * no error is watched. Where a level proves too low the next one follows. */
+ * than the bytes save. Matrices that keep constants bear 16 bits far below their smallest eigenvalue, since delta16 holds their smoothest
+ * vector: there no error is watched. Elasticity, with other smooth vectors, takes half as many iterations again; and where columns are
+ * gathered 16 bits save little more time than 32. Where a level proves too low the next one follows. */
 static ht_policy choose_on_device(const ht_policy_facts *f, char *why) {
   int gathered = f->gathers > f->nonzeros / 2;
-  ht_level level = gathered ? HT_LEVEL_32 : level_to_replace(f);
+  int stencil = f->keeps_constants && f->unknowns_per_node == 1 && f->error_16 > 0 && f->nonzeros_per_row >= STENCIL_ROWS;
+  ht_level level = gathered ? HT_LEVEL_32 : stencil ? HT_LEVEL_16 : level_to_replace(f);
   ht_policy p = fixed("auto", level);
   p.error_start = level == HT_LEVEL_16 && !f->keeps_constants ? f->error_16 : 0;
   snprintf(why, 256,
-           "fixed:%s with exact residual replacement: %.1f nonzeros a row, %d unknowns a node%s, more bytes than stay on the chip",
-           level == HT_LEVEL_16 ? "bf16" : "f32", f->nonzeros_per_row, f->unknowns_per_node, gathered ? ", columns gathered" : "");
+           "fixed:%s with exact residual replacement: %.1f nonzeros a row, %d unknown%s a node%s, more bytes than stay on the chip",
+           level == HT_LEVEL_16 ? "bf16" : "f32", f->nonzeros_per_row, f->unknowns_per_node, f->unknowns_per_node == 1 ? "" : "s",
+           gathered ? ", columns gathered" : "");
   return p;
 }
 
@@ -137,8 +142,9 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
   int on_chip = f->device && 2 * f->bytes_streamed < f->cache_bytes; /* 27-point 64^3, near the L2's size, gains half by 16 exact bits */
   if (f->share_exact_16 == 1 && !on_chip) return choose_exact(why);
   if (in_cache) {
-    snprintf(why, 256, "fixed:f64: an iteration's %.1f MB stay in the %.0f MiB cache, where fewer bytes save nothing",
-             f->bytes_streamed / 1e6, f->cache_bytes / 1048576);
+    int small = f->bytes_streamed < 1e6;
+    snprintf(why, 256, "fixed:f64: an iteration's %.1f %s stay in the %.0f MiB cache, where fewer bytes save nothing",
+             f->bytes_streamed / (small ? 1e3 : 1e6), small ? "kB" : "MB", f->cache_bytes / 1048576);
     return fixed("auto", HT_LEVEL_64);
   }
   if (f->device) return choose_on_device(f, why);
@@ -151,8 +157,8 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
                  .theta = o->budget_theta,
                  .eta = o->budget_eta};
   snprintf(why, 256,
-           "fixed:%s with exact residual replacement, budget where the matrix does not bear it: %.1f nonzeros a row, %d unknowns a node",
-           level == HT_LEVEL_16 ? "bf16" : "f32", f->nonzeros_per_row, f->unknowns_per_node);
+           "fixed:%s with exact residual replacement, budget where the matrix does not bear it: %.1f nonzeros a row, %d unknown%s a node",
+           level == HT_LEVEL_16 ? "bf16" : "f32", f->nonzeros_per_row, f->unknowns_per_node, f->unknowns_per_node == 1 ? "" : "s");
   return p;
 }
 

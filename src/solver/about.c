@@ -29,7 +29,10 @@ static void about_cores(ht_context *ctx, char *text, size_t size) {
   snprintf(text, size, "%ld online", sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-static void about_threads(ht_context *ctx, char *text, size_t size) { snprintf(text, size, "%d", ht_context_threads(ctx)); }
+static void about_threads(ht_context *ctx, char *text, size_t size) {
+  int threads = ht_context_threads(ctx);
+  snprintf(text, size, "%d%s", threads, threads == ht_threads_of_openmp() ? ", as OMP_NUM_THREADS says" : "");
+}
 
 static void about_memory(ht_context *ctx, char *text, size_t size) {
   (void)ctx;
@@ -95,6 +98,9 @@ static const struct {
 int ht_about_count(void) { return (int)(sizeof rows / sizeof *rows); }
 
 ht_status ht_about_at(ht_context *ctx, int index, const char **name, char *text, size_t size) {
+  HT_NEED(NULL, ctx);
+  HT_NEED(ctx, name);
+  HT_NEED(ctx, text);
   HT_CHECK(ctx, index >= 0 && index < ht_about_count() && size > 0, HT_BAD_ARGUMENT, "index must be 0 to %d, and is %d",
            ht_about_count() - 1, index);
   text[0] = 0;

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include "base/fields.h"
+#include "data/order.h"
+#include "data/split.h"
 #include "solver/facts_scan.h"
 #include "solver/lanczos.h"
 
@@ -87,7 +89,38 @@ static ht_status estimate(const ht_matrix *a, double *diagonal, int steps, ht_fa
   return HT_OK;
 }
 
+/* In the order and the storage of a solver: whether 16 bits hold a value depends on those that share an exponent with it. */
+static ht_status build_split(const ht_matrix *a, const ht_csr_view *view, const ht_node_graph *graph, ht_facts *f) {
+  ht_split_options options = {.exactness_flags = 1};
+  ht_split *split = NULL;
+  int32_t *order;
+  double exact = 0;
+  HT_TRY(a->ctx, ht_order_auto(a->ctx, graph, &order));
+  options.order = order;
+  ht_status status = ht_split_create(a->ctx, view, graph, &options, &split);
+  ht_release(a->ctx, order);
+  if (status != HT_OK) return ht_trace(a->ctx, status, __func__, __FILE__, __LINE__);
+  for (int64_t t = 0; t < split->view.tiles; t++)
+    if (split->view.tile[t].exact == HT_LEVEL_16) exact += (double)split->view.tile[t].nonzeros;
+  f->share_exact_16 = exact / (double)a->nnz;
+  ht_split_destroy(split);
+  return HT_OK;
+}
+
+static ht_status measure_exact(const ht_matrix *a, ht_facts *f) {
+  ht_csr_view view = ht_matrix_view(a);
+  ht_node_graph graph = {0};
+  if (a->symmetry == HT_UNSYMMETRIC || !a->nnz) return HT_OK;
+  HT_TRY(a->ctx, ht_node_graph_create(a->ctx, &view, &graph));
+  ht_status status = build_split(a, &view, &graph, f);
+  ht_node_graph_release(a->ctx, &graph);
+  if (status != HT_OK) return ht_trace(a->ctx, status, __func__, __FILE__, __LINE__);
+  return HT_OK;
+}
+
 ht_status ht_matrix_facts(const ht_matrix *a, int lanczos_steps, ht_facts *facts) {
+  HT_NEED(NULL, a);
+  HT_NEED(a->ctx, facts);
   ht_context *ctx = a->ctx;
   double *diagonal;
   ht_facts f;
@@ -97,8 +130,12 @@ ht_status ht_matrix_facts(const ht_matrix *a, int lanczos_steps, ht_facts *facts
   HT_TRY(ctx, ht_allocate(ctx, a->n, sizeof *diagonal, &diagonal));
   ht_facts_scan_rows(a, diagonal, &f);
   ht_facts_scan_pairs(a, diagonal, &f);
+  int threads = ctx->threads; /* as a solver would take them: Tile-CSC's tiles depend on it */
+  ctx->threads = ht_threads_worth(ctx, 12 * (double)a->nnz + 9 * 8 * (double)a->n);
   ht_status status = ht_facts_storage(a, &f);
+  if (status == HT_OK) status = measure_exact(a, &f);
   if (status == HT_OK) status = estimate(a, diagonal, lanczos_steps, &f);
+  ctx->threads = threads;
   ht_release(ctx, diagonal);
   if (status != HT_OK) return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
   ht_facts_judge(&f);

@@ -47,9 +47,10 @@ static void scan_row(const ht_matrix *a, int64_t i, double *diagonal, ht_facts *
   }
   scan_diagonal(i, diagonal[i], f);
   f->norm_inf = fmax(f->norm_inf, fabs(diagonal[i]) + others);
-  /* `others` is rounded: only a margin above the rounding of that sum shows strict dominance. */
-  f->dominant_rows += diagonal[i] >= others;
-  f->strictly_dominant_rows += diagonal[i] > others * (1 + (double)length * DBL_EPSILON);
+  /* `others` is rounded: only a margin above the rounding of that sum shows strict dominance, and only one below it that there is none. */
+  double margin = (double)length * DBL_EPSILON;
+  f->dominant_rows += diagonal[i] >= others * (1 - margin);
+  f->strictly_dominant_rows += diagonal[i] > others * (1 + margin);
   f->zero_sum_rows += ht_matrix_row_adds_to_zero(a, i);
   f->empty_rows += !length;
   if (length < f->row_min) f->row_min = length;

@@ -124,16 +124,16 @@ static ht_status iterate(ht_guard *g, ht_outcome *outcome, double *norm) {
   return HT_OK;
 }
 
-/* The better of the current and the best iterate goes to x, its true residual to g->residual. */
+/* The better of the current and the best iterate goes to x, its true residual to g->residual, and is what the report tells. */
 static ht_status keep_best(ht_guard *g, double *norm) {
   int64_t n = g->loop->op->n;
   double best = g->best_norm;
   if (best < INFINITY) HT_TRY(g->ctx, ht_certify(&g->certifier, g->best, g->b, g->residual, 0, NULL, &best));
   g->loop->calls->get_iterate(g->loop, g->x);
-  HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, 0, NULL, norm));
+  HT_TRY(g->ctx, ht_certify_closely(&g->certifier, g->x, g->b, g->residual, norm));
   if (*norm <= best) return HT_OK;
   g->certifier.backend->copy(g->ctx, n, g->best, g->x);
-  return ht_certify(&g->certifier, g->x, g->b, g->residual, 0, NULL, norm);
+  return ht_certify_closely(&g->certifier, g->x, g->b, g->residual, norm);
 }
 
 /* Entries of b and x0 must be finite, in the scale of the solve too; the outcome says which is not. size: the
@@ -194,7 +194,7 @@ static void solve_zero(ht_guard *g, ht_report *report) {
  * overflow where no entry does. */
 static int choose_shift(const ht_guard *g) {
   double size = isfinite(g->norm_b) ? log2(g->norm_b) : log2(g->b_norm_inf) + log2((double)g->loop->op->n) / 2;
-  double centre = 2 * size - (isfinite(g->certifier.norm_inf) ? log2(g->certifier.norm_inf) / 2 : 0);
+  double centre = 2 * size - (isnan(g->certifier.norm_inf) ? 0 : fmin(log2(g->certifier.norm_inf), DBL_MAX_EXP) / 2);
   return fabs(centre) > 80 && isfinite(centre) ? (int)(-centre / 2) : 0;
 }
 
@@ -224,7 +224,8 @@ static ht_status last_difference(ht_guard *g, double *a, const double *b, int64_
   return HT_OK;
 }
 
-/* The caller's scale may not hold x: entries overflow or lose digits there. What is certified is what the caller gets. */
+/* The caller's scale may not hold x: entries overflow or lose digits there. What is certified is what the caller gets, and an x that is
+ * not finite there is nothing, however the solve ended. */
 static ht_status round_iterate(ht_guard *g, ht_report *report, double *norm) {
   const ht_backend *v = g->certifier.backend;
   int64_t n = g->loop->op->n, changed;
@@ -234,18 +235,31 @@ static ht_status round_iterate(ht_guard *g, ht_report *report, double *norm) {
   HT_TRY(g->ctx, last_difference(g, g->previous, g->x, &changed));
   if (changed < 0) return HT_OK;
   HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, 0, NULL, norm));
-  if (report->outcome != HT_CONVERGED || ht_guard_meets_goal(g, *norm)) return HT_OK;
+  int finite = isfinite(v->norm_inf(g->ctx, n, g->x));
+  if (finite && (report->outcome != HT_CONVERGED || ht_guard_meets_goal(g, *norm))) return HT_OK;
   snprintf(g->detail, HT_REPORT_TEXT,
            "the solution leaves the range of FP64, at entry %lld, counted from 1, among others; scale the system", (long long)changed + 1);
-  report->outcome = isfinite(*norm) ? HT_ATTAINABLE_ACCURACY : HT_NON_FINITE;
+  report->outcome = finite ? HT_ATTAINABLE_ACCURACY : HT_NON_FINITE;
   return HT_OK;
+}
+
+/* Where rounding is all that is left, neither more iterations nor a better preconditioner would help. */
+static void judge_rounding(ht_guard *g, ht_report *report) {
+  if (report->outcome != HT_ITERATION_LIMIT && report->outcome != HT_STAGNATED) return;
+  ht_guard_measure(g);
+  if (ht_guard_is_at_rounding(g)) report->outcome = HT_ATTAINABLE_ACCURACY;
+}
+
+static void set_goal(ht_guard *g, double norm) {
+  g->goal = fmax(g->options->rtol * norm, ldexp(g->options->atol, g->shift));
+  g->certifier.goal = g->goal;
 }
 
 static ht_status solve_in_scale(ht_guard *g, ht_report *report) {
   double norm;
   HT_TRY(g->ctx, first_residual(g, &norm));
   report->residual_initial = norm / g->norm_b;
-  if (g->options->stopping == HT_STOPPING_PAPER) g->goal = g->options->rtol * norm;
+  if (g->options->stopping == HT_STOPPING_PAPER) set_goal(g, norm);
   begin(g, norm);
   if (g->best_written || !starts_from_zero(g)) {
     g->certifier.backend->copy(g->ctx, g->loop->op->n, g->x, g->best);
@@ -258,6 +272,7 @@ static ht_status solve_in_scale(ht_guard *g, ht_report *report) {
     HT_TRY(g->ctx, iterate(g, &report->outcome, &norm));
     if (report->outcome != HT_CONVERGED) {
       HT_TRY(g->ctx, keep_best(g, &norm));
+      judge_rounding(g, report);
       ht_recorder_residual(g->recorder, g->loop->state.iteration, norm / g->norm_b, HT_TRACE_END);
     }
   }
@@ -278,7 +293,7 @@ static ht_status solve_shifted(ht_guard *g, ht_report *report) {
     g->b = g->own_b;
     g->norm_b = ht_norm2(&g->certifier, g->b);
   }
-  g->goal = fmax(g->options->rtol * g->norm_b, ldexp(g->options->atol, g->shift));
+  set_goal(g, g->norm_b);
   ht_status status = solve_in_scale(g, report);
   if (g->shift) v->shift(g->ctx, n, -g->shift, g->x, g->x);
   report->norm_b = norm_b;

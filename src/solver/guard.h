@@ -105,6 +105,8 @@ ht_status ht_guard_refresh_claim(ht_guard *guard, double *norm, double *change);
 /* Of x and its residual, unless they came with its certificate. */
 void ht_guard_measure(ht_guard *guard);
 double ht_guard_backward_error(const ht_guard *guard); /* of what was measured */
+/* Whether it is of the size of rounding, so that iterations have nothing left to give; the detail then says so. */
+int ht_guard_is_at_rounding(ht_guard *guard);
 /* Put the true residual in the loop's place. The direction is kept when the change is small against it. */
 void ht_guard_replace(ht_guard *guard, double norm, double change);
 void ht_guard_restart(ht_guard *guard);      /* with a fresh direction */

@@ -74,8 +74,7 @@ static ht_status on_decide(ht_guard *g, ht_cg_event event, int *done, ht_outcome
 
 static ht_status on_limit(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
   (void)event;
-  snprintf(g->detail, HT_REPORT_TEXT, "%lld iterations were made; raise max-iterations, or try a stronger preconditioner",
-           (long long)g->loop->state.iteration);
+  snprintf(g->detail, HT_REPORT_TEXT, "the iterations that are allowed were made; raise max-iterations, or try a stronger preconditioner");
   finish(done, outcome, HT_ITERATION_LIMIT);
   return HT_OK;
 }
@@ -138,8 +137,7 @@ static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outc
     finish(done, outcome, HT_NON_FINITE);
     return HT_OK;
   }
-  if (ht_guard_backward_error(g) < 4 * DBL_EPSILON) {
-    snprintf(g->detail, HT_REPORT_TEXT, "x solves a system whose entries differ in the last place; no smaller residual can be had in FP64");
+  if (ht_guard_is_at_rounding(g)) {
     finish(done, outcome, HT_ATTAINABLE_ACCURACY);
     return HT_OK;
   }
@@ -149,7 +147,7 @@ static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outc
   return HT_OK;
 }
 
-/* Whether the residual is a null vector of A to FP64: then no iterate can reduce it. */
+/* Whether the residual is a null vector of A to FP64: then no iterate can reduce it. Without ||A|| nothing can be said. */
 static ht_status test_null_vector(ht_guard *g, int *is_null, double *ratio) {
   double norm_r, norm_ar;
   g->loop->calls->get_residual(g->loop, g->residual);
@@ -157,7 +155,7 @@ static ht_status test_null_vector(ht_guard *g, int *is_null, double *ratio) {
   norm_r = ht_norm2(&g->certifier, g->residual);
   norm_ar = ht_norm2(&g->certifier, g->previous);
   *ratio = norm_ar / (norm_r * g->certifier.norm_inf);
-  *is_null = *ratio < 1e-13;
+  *is_null = isfinite(g->certifier.norm_inf) && *ratio < 1e-13;
   return HT_OK;
 }
 

@@ -1,5 +1,7 @@
 /* The guard's means: levels, and true residuals in the place of the loop's. SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "solver/guard.h"
 
@@ -217,6 +219,12 @@ void ht_guard_measure(ht_guard *g) {
 double ht_guard_backward_error(const ht_guard *g) {
   return ht_backward_error(&g->certifier, g->facts[HT_FACT_R_NORM_INF].result, g->facts[HT_FACT_X_NORM_INF].result,
                            ldexp(g->b_norm_inf, g->shift));
+}
+
+int ht_guard_is_at_rounding(ht_guard *g) {
+  if (!(ht_guard_backward_error(g) < 4 * DBL_EPSILON)) return 0;
+  snprintf(g->detail, HT_REPORT_TEXT, "the backward error is at rounding: x is as good as FP64 allows; ask for a larger --rtol");
+  return 1;
 }
 
 void ht_guard_restart(ht_guard *g) {

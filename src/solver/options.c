@@ -98,6 +98,8 @@ void ht_options_set_defaults(ht_options *options) {
 }
 
 ht_status ht_options_create(ht_context *ctx, ht_options **options) {
+  HT_NEED(NULL, ctx);
+  HT_NEED(ctx, options);
   *options = NULL;
   ht_options *o;
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *o, &o));
@@ -112,6 +114,9 @@ void ht_options_destroy(ht_options *options) {
 }
 
 ht_status ht_options_set(ht_options *options, const char *name, const char *value) {
+  HT_NEED(NULL, options);
+  HT_NEED(options->ctx, name);
+  HT_NEED(options->ctx, value);
   int i = 0;
   HT_TRY(options->ctx, find(options->ctx, name, &i));
   ht_option_row row = *row_of[i];
@@ -133,6 +138,9 @@ ht_status ht_options_set_integer(ht_options *options, const char *name, long lon
 }
 
 ht_status ht_options_get(const ht_options *options, const char *name, char *text, size_t size) {
+  HT_NEED(NULL, options);
+  HT_NEED(options->ctx, name);
+  HT_NEED(options->ctx, text);
   int i = 0;
   char whole[HT_OPTION_TEXT_SIZE];
   HT_TRY(options->ctx, find(options->ctx, name, &i));
@@ -186,12 +194,17 @@ static ht_status read_lines(ht_options *options, FILE *file, const char *path) {
   int found = 1;
   for (int number = 1; found; number++) {
     HT_TRY(options->ctx, read_line(options->ctx, file, path, number, sizeof line, line, &found));
+    size_t mark = number == 1 && !strncmp(line, "\xef\xbb\xbf", 3) ? 3 : 0; /* that some editors put before UTF-8 text */
+    memmove(line, line + mark, strlen(line + mark) + 1);
     if (found) HT_TRY(options->ctx, set_from_line(options, path, number, line));
   }
   return HT_OK;
 }
 
 ht_status ht_options_read_file(ht_options *options, const char *path) {
+  HT_NEED(NULL, options);
+  HT_NEED(options->ctx, path);
+  HT_CHECK(options->ctx, *path, HT_BAD_FILE, "the name of the config file is empty");
   FILE *file = fopen(path, "r");
   HT_CHECK(options->ctx, file, HT_BAD_FILE, "%s cannot be opened: %s", path, strerror(errno));
   ht_status status = read_lines(options, file, path);

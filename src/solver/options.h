@@ -24,7 +24,7 @@ enum { HT_MOST_DEFAULT_ITERATIONS = 200000 }; /* the default limit is 10 n, with
     "take block-jacobi, too; paper: the EvoCG paper's, a GPU's, with tilecsc storage")                                                     \
   X(TEXT, backend, 0, 0, 0, AT_PREPARE, "auto", "where the work is done: auto, cpu, cuda, or cuda:N for the N-th device from 0")           \
   X(INTEGER, threads, 0, 0, 4096, AT_PREPARE, NULL,                                                                                        \
-    "threads of the context; 0 leaves them: every core this process may use, if never set")                                                \
+    "most threads; 0: OMP_NUM_THREADS, or else every core this process may use. A small system gets fewer, as the report says")            \
   X(FLAG, trace, 0, 0, 1, AT_PREPARE, NULL, "record precisions, true residuals and time by iteration, for `halftone report`")
 
 HT_OPTION_STRUCT(ht_solve_options, HT_SOLVE_OPTIONS);

@@ -50,6 +50,8 @@ struct ht_solver {
 /* ---- life ---- */
 
 ht_status ht_solver_create(ht_context *ctx, const ht_options *options, ht_solver **solver) {
+  HT_NEED(NULL, ctx);
+  HT_NEED(ctx, solver);
   ht_solver *s;
   *solver = NULL;
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *s, &s));
@@ -94,6 +96,9 @@ void ht_solver_destroy(ht_solver *s) {
 }
 
 ht_status ht_solver_set_option(ht_solver *s, const char *name, const char *value) {
+  HT_NEED(NULL, s);
+  HT_NEED(s->ctx, name);
+  HT_NEED(s->ctx, value);
   HT_TRY(s->ctx, ht_options_set(&s->options, name, value));
   for (int i = 0; i < ht_option_count(); i++)
     if (!strcmp(ht_option_at(i)->name, name) && ht_option_at(i)->when == HT_AT_PREPARE) s->prepared = 0;
@@ -114,6 +119,7 @@ static ht_status set_problem(ht_solver *s, int64_t n, const double *diagonal) {
 }
 
 ht_status ht_solver_set_matrix(ht_solver *s, const ht_matrix *matrix) {
+  HT_NEED(NULL, s);
   HT_CHECK(s->ctx, matrix, HT_BAD_ARGUMENT, "the matrix must not be NULL");
   HT_TRY(s->ctx, set_problem(s, matrix->n, NULL));
   s->matrix = matrix;
@@ -122,6 +128,7 @@ ht_status ht_solver_set_matrix(ht_solver *s, const ht_matrix *matrix) {
 }
 
 ht_status ht_solver_set_operator(ht_solver *s, int64_t n, ht_apply_fn apply, void *user, const double *diagonal) {
+  HT_NEED(NULL, s);
   HT_CHECK(s->ctx, n > 0 && apply, HT_BAD_ARGUMENT, "an operator needs a positive size and a function, and has size %lld", (long long)n);
   HT_TRY(s->ctx, set_problem(s, n, diagonal));
   s->matrix = NULL;
@@ -131,11 +138,13 @@ ht_status ht_solver_set_operator(ht_solver *s, int64_t n, ht_apply_fn apply, voi
 }
 
 void ht_solver_set_progress(ht_solver *s, ht_progress_fn fn, void *user) {
+  if (!s) return;
   s->progress = fn;
   s->progress_user = user;
 }
 
 void ht_solver_set_policy(ht_solver *s, ht_policy_fn fn, void *user) {
+  if (!s) return;
   s->policy_fn = fn;
   s->policy_user = user;
   s->prepared = 0;
@@ -308,8 +317,8 @@ static int sees_blocks(const ht_solver *s) { return s->op->blocks > 0 && (!s->op
 static void gather_store_facts(const ht_solver *s, ht_policy_facts *f) {
   ht_store_info info;
   s->op->backend->store_info(s->op->store, &info);
-  memcpy(f->bytes_level, info.bytes_level, sizeof f->bytes_level);
-  f->bytes_streamed = info.bytes_level[HT_LEVEL_64] + s->loop->vector_bytes;
+  memcpy(f->bytes_level, s->loop->engine ? info.bytes_whole : info.bytes_level, sizeof f->bytes_level);
+  f->bytes_streamed = f->bytes_level[HT_LEVEL_64] + s->loop->vector_bytes;
   f->unknowns_per_node = s->op->unknowns_per_node;
   f->error_16 = info.error_16;
   f->error_32 = info.error_32;
@@ -443,13 +452,28 @@ static ht_status read_diagonal(ht_solver *s) {
   return HT_OK;
 }
 
-ht_status ht_solver_prepare(ht_solver *s) {
+/* A set-up and a solve take the threads that an iteration is worth: it reads the matrix and moves about eight vectors. What a caller's own
+ * operator costs is not known. Returns what the context had. */
+static int limit_threads(ht_solver *s) {
+  int threads = s->ctx->threads;
+  if (s->matrix) s->ctx->threads = ht_threads_worth(s->ctx, 12 * (double)s->matrix->nnz + 9 * 8 * (double)s->n);
+  return threads;
+}
+
+/* Set-up that was told to stop, or had no time left, is an outcome like that of a solve; the next solve sets up again. */
+static ht_status refuse_unfinished(ht_solver *s) {
+  if (ht_stop_requested(s->ctx))
+    refuse(s, HT_STOPPED, "stopped on request before the first iteration: %s", ht_context_error(s->ctx));
+  else
+    refuse(s, HT_TIME_LIMIT, "the set-up took longer than %.3g s: %s", s->options.solve.time_limit, ht_context_error(s->ctx));
+  ht_context_clear_error(s->ctx);
+  return HT_OK;
+}
+
+static ht_status prepare(ht_solver *s) {
   double start = ht_seconds();
   int same_pattern = s->prepared && s->matrix;
-  HT_CHECK(s->ctx, s->matrix || s->apply, HT_BAD_ARGUMENT,
-           "the solver has no matrix: call ht_solver_set_matrix or ht_solver_set_operator first");
   s->prepared = 0;
-  if (s->options.solve.threads) HT_TRY(s->ctx, ht_context_set_threads(s->ctx, (int)s->options.solve.threads));
   HT_TRY(s->ctx, read_diagonal(s));
   s->refused = HT_CONVERGED;
   if (s->matrix) inspect_matrix(s);
@@ -457,15 +481,30 @@ ht_status ht_solver_prepare(ht_solver *s) {
   forget_loop(s);
   if (!same_pattern || s->refused != HT_CONVERGED) forget(s);
   if (s->refused == HT_CONVERGED) {
+    s->ctx->set_up_end = s->options.solve.time_limit > 0 ? start + s->options.solve.time_limit : 0;
     ht_status status = make_somewhere(s);
+    s->ctx->set_up_end = 0;
     if (status != HT_OK) {
       forget(s);
+      if (status == HT_INTERRUPTED) return refuse_unfinished(s);
       return ht_trace(s->ctx, status, __func__, __FILE__, __LINE__);
     }
   }
   s->version = s->matrix ? s->matrix->version : 0;
   s->prepared = 1;
   s->time_setup_s = ht_seconds() - start;
+  return HT_OK;
+}
+
+ht_status ht_solver_prepare(ht_solver *s) {
+  HT_NEED(NULL, s);
+  HT_CHECK(s->ctx, s->matrix || s->apply, HT_BAD_ARGUMENT,
+           "the solver has no matrix: call ht_solver_set_matrix or ht_solver_set_operator first");
+  if (s->options.solve.threads) HT_TRY(s->ctx, ht_context_set_threads(s->ctx, (int)s->options.solve.threads));
+  int threads = limit_threads(s);
+  ht_status status = prepare(s);
+  s->ctx->threads = threads;
+  if (status != HT_OK) return ht_trace(s->ctx, status, __func__, __FILE__, __LINE__);
   return HT_OK;
 }
 
@@ -568,11 +607,17 @@ static ht_status reset_reports(ht_solver *s, int columns) {
 }
 
 ht_status ht_solver_solve(ht_solver *s, int columns, const double *b, double *x, ht_report *report) {
+  HT_NEED(NULL, s);
   HT_CHECK(s->ctx, columns > 0 && b && x, HT_BAD_ARGUMENT,
            "solve needs at least one right-hand side and two arrays, and was given %d columns", columns);
   if (!s->prepared || (s->matrix && s->version != s->matrix->version)) HT_TRY(s->ctx, ht_solver_prepare(s));
   HT_TRY(s->ctx, reset_reports(s, columns));
-  for (int k = 0; k < columns; k++) HT_TRY(s->ctx, solve_column(s, b + (int64_t)k * s->n, x + (int64_t)k * s->n, &s->column_reports[k]));
+  int threads = limit_threads(s);
+  ht_status status = HT_OK;
+  for (int k = 0; k < columns && status == HT_OK; k++)
+    status = solve_column(s, b + (int64_t)k * s->n, x + (int64_t)k * s->n, &s->column_reports[k]);
+  s->ctx->threads = threads;
+  if (status != HT_OK) return ht_trace(s->ctx, status, __func__, __FILE__, __LINE__);
   if (!report) return HT_OK;
   *report = s->column_reports[0];
   for (int k = 1; k < columns; k++) add_column(report, &s->column_reports[k]);
@@ -580,18 +625,18 @@ ht_status ht_solver_solve(ht_solver *s, int columns, const double *b, double *x,
 }
 
 const ht_report *ht_solver_column_report(const ht_solver *s, int column) {
-  return column >= 0 && column < s->columns ? &s->column_reports[column] : NULL;
+  return s && column >= 0 && column < s->columns ? &s->column_reports[column] : NULL;
 }
 
 int64_t ht_solver_history(const ht_solver *s, const double **history) {
-  *history = NULL;
-  if (!s->loop || !s->columns || s->column_reports[s->columns - 1].iterations < 0) return 0; /* refused, or not solved */
+  if (history) *history = NULL;
+  if (!s || !history || !s->loop || !s->columns || s->column_reports[s->columns - 1].iterations < 0) return 0; /* refused, or not solved */
   const ht_cg_state *state = &s->loop->state;
   *history = state->history;
   return state->iteration + 1 < state->capacity ? state->iteration + 1 : state->capacity;
 }
 
 const ht_solve_trace *ht_solver_trace(const ht_solver *s) {
-  if (!s->guard.recorder || !s->columns || s->column_reports[s->columns - 1].iterations < 0) return NULL;
+  if (!s || !s->guard.recorder || !s->columns || s->column_reports[s->columns - 1].iterations < 0) return NULL;
   return ht_recorder_view(s->guard.recorder);
 }

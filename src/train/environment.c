@@ -1,8 +1,10 @@
 /* The solver as an environment. SPDX-License-Identifier: BSD-3-Clause */
 #include "train/environment.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "base/random.h"
+#include "halftone/solver.h"
 #include "data/split.h"
 #include "solver/guard.h"
 
@@ -52,15 +54,38 @@ static ht_status make_operator(ht_environment *e, int on_device) {
   return HT_OK;
 }
 
+/* Why the solver itself does not solve the system in FP64, in its own words; "" where it does, or cannot be asked. */
+static void ask_solver(ht_environment *e, char reason[HT_REPORT_TEXT]) {
+  ht_solver *solver = NULL;
+  ht_report report = {.outcome = HT_CONVERGED};
+  double *b = NULL;
+  ht_status status = ht_allocate_zeroed(e->ctx, 2 * e->n, sizeof *b, &b);
+  if (status == HT_OK) status = ht_solver_create(e->ctx, NULL, &solver);
+  if (status == HT_OK) status = ht_solver_set_option(solver, "policy", "fixed:f64");
+  if (status == HT_OK) status = ht_solver_set_option(solver, "backend", "cpu");
+  if (status == HT_OK) status = ht_solver_set_matrix(solver, e->matrix);
+  if (status == HT_OK) {
+    ht_right_side(e->matrix, e->options, 0, b);
+    status = ht_solver_solve(solver, 1, b, b + e->n, &report);
+  }
+  snprintf(reason, HT_REPORT_TEXT, "%s", status == HT_OK && report.outcome != HT_CONVERGED ? report.detail : "");
+  ht_solver_destroy(solver);
+  ht_release(e->ctx, b);
+}
+
 ht_status ht_environment_refer_to(ht_environment *e, ht_course *c, double residual) {
   e->iterations_64 = c->iteration;
   e->true_64 = ht_course_true_residual(c);
   HT_CHECK(e->ctx, !ht_stop_requested(e->ctx), HT_INTERRUPTED, "training was interrupted before its first episode");
-  HT_CHECK(e->ctx, c->reached && c->iteration, HT_BAD_MATRIX,
-           "training needs a matrix that CG solves in FP64, and %s %s after %lld iterations with ||r|| = %.2e ||b||; more iterations or a "
-           "larger rtol may help",
-           e->matrix->source[0] ? e->matrix->source : "this one", c->broken ? "breaks down" : "ends", (long long)c->iteration, residual);
-  return HT_OK;
+  if (c->reached && c->iteration) return HT_OK;
+  char reason[HT_REPORT_TEXT];
+  ask_solver(e, reason);
+  HT_CHECK(e->ctx, !*reason, HT_BAD_MATRIX, "training needs a matrix that CG solves in FP64, and %s is none: %s",
+           e->matrix->source[0] ? e->matrix->source : "this one", reason);
+  HT_FAIL(e->ctx, HT_BAD_MATRIX,
+          "training needs a matrix that CG solves in FP64, and %s %s after %lld iterations with ||r|| = %.2e ||b||; more iterations or a "
+          "larger rtol may help",
+          e->matrix->source[0] ? e->matrix->source : "this one", c->broken ? "breaks down" : "ends", (long long)c->iteration, residual);
 }
 
 ht_status ht_environment_solve(ht_environment *e) {

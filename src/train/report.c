@@ -15,7 +15,9 @@ enum { COUNT = sizeof fields / sizeof *fields };
 
 int ht_train_report_count(void) { return COUNT; }
 const ht_report_info *ht_train_report_at(int index) { return index >= 0 && index < COUNT ? &fields[index] : NULL; }
-void ht_train_report_clear(ht_train_report *report) { ht_fields_clear(fields, COUNT, report, sizeof *report); }
+void ht_train_report_clear(ht_train_report *report) {
+  if (report) ht_fields_clear(fields, COUNT, report, sizeof *report);
+}
 size_t ht_train_report_json(const ht_train_report *report, char *text, size_t size) {
   return ht_fields_json(fields, COUNT, report, text, size);
 }

@@ -101,6 +101,9 @@ static uint64_t check_of(const char *bytes, int64_t size) {
 }
 
 ht_status ht_trainer_state(ht_trainer *t, const void **bytes, int64_t *size) {
+  HT_NEED(NULL, t);
+  HT_NEED(t->ctx, bytes);
+  HT_NEED(t->ctx, size);
   HT_CHECK(t->ctx, t->prepared, HT_BAD_ARGUMENT, "there is no state before a training has run");
   if (t->learner) HT_TRY(t->ctx, ht_device_fetch_network(t));
   walk w = {.what = MEASURE, .at = sizeof(header)};
@@ -120,6 +123,8 @@ ht_status ht_trainer_state(ht_trainer *t, const void **bytes, int64_t *size) {
 }
 
 ht_status ht_trainer_resume(ht_trainer *t, const void *bytes, int64_t size) {
+  HT_NEED(NULL, t);
+  HT_NEED(t->ctx, bytes);
   header h;
   HT_CHECK(t->ctx, !t->prepared, HT_BAD_ARGUMENT, "a training that has begun cannot take up another");
   int whole = size >= (int64_t)sizeof h;

@@ -13,6 +13,8 @@
 /* ---- life ---- */
 
 ht_status ht_trainer_create(ht_context *ctx, ht_trainer **trainer) {
+  HT_NEED(NULL, ctx);
+  HT_NEED(ctx, trainer);
   ht_trainer *t;
   *trainer = NULL;
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *t, &t));
@@ -53,6 +55,9 @@ void ht_trainer_destroy(ht_trainer *t) {
 }
 
 ht_status ht_trainer_set_option(ht_trainer *t, const char *name, const char *value) {
+  HT_NEED(NULL, t);
+  HT_NEED(t->ctx, name);
+  HT_NEED(t->ctx, value);
   HT_CHECK(t->ctx, !t->prepared, HT_BAD_ARGUMENT,
            "the options of a training that has begun cannot be changed: set '%s' before the first run", name);
   HT_TRY(t->ctx, ht_train_options_set(t->ctx, &t->options, name, value));
@@ -60,6 +65,9 @@ ht_status ht_trainer_set_option(ht_trainer *t, const char *name, const char *val
 }
 
 ht_status ht_trainer_get_option(const ht_trainer *t, const char *name, char *text, size_t size) {
+  HT_NEED(NULL, t);
+  HT_NEED(t->ctx, name);
+  HT_NEED(t->ctx, text);
   char whole[HT_OPTION_TEXT_SIZE];
   int i = 0;
   while (i < ht_train_option_count() && strcmp(ht_train_option_at(i)->name, name)) i++;
@@ -72,6 +80,9 @@ ht_status ht_trainer_get_option(const ht_trainer *t, const char *name, char *tex
 }
 
 ht_status ht_trainer_add_matrix(ht_trainer *t, const ht_matrix *matrix, const char *name) {
+  HT_NEED(NULL, t);
+  HT_NEED(t->ctx, matrix);
+  HT_NEED(t->ctx, name);
   HT_CHECK(t->ctx, !t->prepared, HT_BAD_ARGUMENT, "matrices cannot be added to a training that has begun");
   HT_CHECK(t->ctx, t->matrices < HT_MOST_MATRICES, HT_BAD_ARGUMENT, "a training takes at most %d matrices", HT_MOST_MATRICES);
   size_t length = strlen(t->trained_on);
@@ -81,6 +92,7 @@ ht_status ht_trainer_add_matrix(ht_trainer *t, const ht_matrix *matrix, const ch
 }
 
 void ht_trainer_set_progress(ht_trainer *t, ht_train_progress_fn fn, void *user) {
+  if (!t) return;
   t->progress = fn;
   t->progress_user = user;
 }
@@ -438,6 +450,8 @@ static void describe(const ht_trainer *t, ht_train_report *r, const char *outcom
 }
 
 ht_status ht_trainer_run(ht_trainer *t, ht_train_report *report) {
+  HT_NEED(NULL, t);
+  HT_NEED(t->ctx, report);
   double started = ht_seconds();
   const char *outcome = "finished";
   ht_train_report_clear(report);
@@ -467,12 +481,15 @@ ht_status ht_trainer_run(ht_trainer *t, ht_train_report *report) {
 }
 
 int64_t ht_trainer_history(const ht_trainer *t, const double **returns, const int64_t **iterations) {
-  *returns = t->returns;
-  *iterations = t->iterations;
-  return t->at.episodes;
+  if (returns) *returns = t ? t->returns : NULL;
+  if (iterations) *iterations = t ? t->iterations : NULL;
+  return t ? t->at.episodes : 0;
 }
 
 ht_status ht_trainer_policy(ht_trainer *t, const void **bytes, int64_t *size) {
+  HT_NEED(NULL, t);
+  HT_NEED(t->ctx, bytes);
+  HT_NEED(t->ctx, size);
   static const char *const rewards[] = {"auto", "paper", "progress", "time"};
   HT_CHECK(t->ctx, t->prepared && t->interval, HT_BAD_ARGUMENT, "there is no policy before a training has run");
   ht_learned learned = {

@@ -43,6 +43,9 @@ static ht_status refer(const ht_window *r, ht_window_worker *w) {
     int64_t count = ht_solver_history(w->solver, &history);
     w->idle = r->options->precond == HT_TRAIN_PRECOND_BOTH && w->report.outcome == HT_ITERATION_LIMIT;
     if (w->idle) return HT_OK;
+    int limited = w->report.outcome == HT_CONVERGED || w->report.outcome == HT_ITERATION_LIMIT;
+    HT_CHECK(w->ctx, limited, HT_BAD_MATRIX, "training needs a matrix that CG solves in FP64, and %s is none: %s",
+             w->matrix->source[0] ? w->matrix->source : "this one", w->report.detail);
     HT_CHECK(
         w->ctx, w->report.outcome == HT_CONVERGED && w->report.iterations > 0 && count > w->report.iterations, HT_BAD_MATRIX,
         "training needs a matrix that CG solves in FP64, and %s ends after %lld iterations with ||r|| = %.2e ||b||: %s; more iterations "

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 #include "precond/precond.h"
 #include "support/failing.h"
@@ -292,6 +293,36 @@ static void ic0_shifts_on_breakdown(void **state) {
   ht_context_destroy(ctx);
 }
 
+/* The middle row is dense: every row behind it needs it, and none may walk it from end to end. */
+static void ic0_of_a_dense_row_takes_linear_time(void **state) {
+  (void)state;
+  enum { N = 200000, DENSE = N / 2 };
+  ht_context *ctx = plain_context();
+  int64_t *start, k = 0;
+  int32_t *columns;
+  double *values;
+  ht_matrix *a;
+  assert_int_equal(ht_allocate(ctx, N + 1, sizeof *start, &start), HT_OK);
+  assert_int_equal(ht_allocate(ctx, 3 * N, sizeof *columns, &columns), HT_OK);
+  assert_int_equal(ht_allocate(ctx, 3 * N, sizeof *values, &values), HT_OK);
+  for (int64_t i = 0; i < N; i++) {
+    start[i] = k;
+    for (int64_t j = i == DENSE ? 0 : i < DENSE ? i : DENSE; j < N; j = i == DENSE ? j + 1 : j < DENSE ? DENSE : j < i ? i : N) {
+      columns[k] = (int32_t)j;
+      values[k++] = i != j ? 1 : i == DENSE ? 2.0 * N : 2;
+    }
+  }
+  start[N] = k;
+  assert_int_equal(ht_matrix_adopt(ctx, N, start, columns, values, "dense row", &a), HT_OK);
+  clock_t begin = clock();
+  ht_precond *m = make(ctx, "ic0", (ht_precond_options){0}, a);
+  double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+  if (seconds > 4) fail_msg("%.1f s", seconds); /* N^2 / 4 products take four times as long; without them it is a tenth of a second */
+  ht_precond_destroy(m);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
 /* CG itself finds out that such a matrix is not positive definite; the preconditioner must be. */
 static void indefinite_blocks_still_give_a_positive_preconditioner(void **state) {
   (void)state;
@@ -415,12 +446,19 @@ static void option_words_are_the_list(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(symmetric_positive_linear),      cmocka_unit_test(threads_do_not_change_bits),
-      cmocka_unit_test(update_equals_rebuild),          cmocka_unit_test(memory_may_end_anywhere),
-      cmocka_unit_test(exact_without_dropped_fill),     cmocka_unit_test(block_is_the_unknowns_per_node),
-      cmocka_unit_test(ic0_shifts_on_breakdown),        cmocka_unit_test(indefinite_blocks_still_give_a_positive_preconditioner),
-      cmocka_unit_test(extreme_scales_stay_finite),     cmocka_unit_test(bad_diagonals_are_named),
-      cmocka_unit_test(refused_updates_change_nothing), cmocka_unit_test(a_diagonal_alone_is_enough),
+      cmocka_unit_test(symmetric_positive_linear),
+      cmocka_unit_test(threads_do_not_change_bits),
+      cmocka_unit_test(update_equals_rebuild),
+      cmocka_unit_test(memory_may_end_anywhere),
+      cmocka_unit_test(exact_without_dropped_fill),
+      cmocka_unit_test(block_is_the_unknowns_per_node),
+      cmocka_unit_test(ic0_of_a_dense_row_takes_linear_time),
+      cmocka_unit_test(ic0_shifts_on_breakdown),
+      cmocka_unit_test(indefinite_blocks_still_give_a_positive_preconditioner),
+      cmocka_unit_test(extreme_scales_stay_finite),
+      cmocka_unit_test(bad_diagonals_are_named),
+      cmocka_unit_test(refused_updates_change_nothing),
+      cmocka_unit_test(a_diagonal_alone_is_enough),
       cmocka_unit_test(option_words_are_the_list),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,11 +191,84 @@ static void little_memory_is_used(void **state) {
   ht_context_destroy(ctx);
 }
 
+/* Quadratic tetrahedra have rows of 65 and of 23 entries: those get more lanes, as far as there is a warp for each slice. */
+static void long_rows_get_lanes(void **state) {
+  (void)state;
+  enum { LONGEST = 24 }; /* pairs of entries a lane; one lane a row would have 32 */
+  ht_context *ctx;
+  const ht_backend *cuda;
+  ht_matrix *a;
+  ht_store *store;
+  assert_int_equal(ht_context_create(&ctx), HT_OK);
+  assert_int_equal(ht_backend_find(ctx, "cuda", &cuda), HT_OK);
+  assert_int_equal(generate_line(ctx, "fem3d order=2 size=16", &a), HT_OK);
+  const ht_csr_view view = ht_matrix_view(a);
+  ht_store_options options = {.block = 1, .node = 1};
+  int32_t *order = malloc((size_t)a->n * sizeof *order);
+  cuda->store_plan(ctx, &view, 1, HT_STORE_ENGINE_PERSISTENT, &options.plan);
+  order_patches(ctx, &view, &options, order);
+  options.order = order;
+  seen.matrix = a;
+  seen.counted = seen.filled = 0;
+  assert_int_equal(cuda->store_create(ctx, &view, &options, &store), HT_OK);
+  assert_in_range(store->patch_slices_most, 1, HT_NARROW_WARPS);
+  for (int64_t s = 0; s < store->view.slices; s++)
+    for (int64_t i = store->slice[s].row; i < store->slice[s + 1].row; i++)
+      assert_in_range(length_of(a, store->order[i]), 0, 1 + ((2 * LONGEST) << store->slice[s].lanes_log2));
+  cuda->store_release(store);
+  free(order);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
+enum { UNITS = 3 };
+
+/* A store of UNITS units a slice, all of them exact at 16 bits. */
+static void count_as_exact(const char *kernel, void **args) {
+  if (!strcmp(kernel, "ht_store_count")) {
+    const ht_rows_view *rows = args[1];
+    for (int64_t s = 0; s < rows->slices; s++) (*(ht_slice_count **)args[2])[rows->first_slice + s] = (ht_slice_count){.units = UNITS};
+  }
+  if (!strcmp(kernel, "ht_store_fill"))
+    for (int level = 0; level < HT_LEVELS; level++)
+      (*(unsigned long long **)args[5])[2 + level] += UNITS * (unsigned long long)((const ht_rows_view *)args[1])->slices;
+}
+
+/* store_multiply reads exact groups at their level, the engines read whole products at one. */
+static void bytes_of_whole_products(void **state) {
+  (void)state;
+  ht_context *ctx;
+  const ht_backend *cuda;
+  ht_matrix *a;
+  ht_store *store;
+  ht_store_info info;
+  assert_int_equal(ht_context_create(&ctx), HT_OK);
+  assert_int_equal(ht_backend_find(ctx, "cuda", &cuda), HT_OK);
+  void (**hook)(const char *, void **) = dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "fake_cuda_launched");
+  *hook = count_as_exact;
+  assert_int_equal(generate_line(ctx, "stencil2d size=64", &a), HT_OK);
+  const ht_csr_view view = ht_matrix_view(a);
+  const ht_store_options options = {.plan = {.engine = HT_STORE_ENGINE_STREAMING}, .block = 1, .node = 1, .exactness_flags = 1};
+  assert_int_equal(cuda->store_create(ctx, &view, &options, &store), HT_OK);
+  cuda->store_info(store, &info);
+  double values = HT_WARP * 4 * (double)store->view.units;
+  assert_true(values > 0 && info.bytes_whole[HT_LEVEL_16] == info.bytes_level[HT_LEVEL_16]);
+  assert_true(info.bytes_level[HT_LEVEL_32] == info.bytes_level[HT_LEVEL_16]);
+  assert_true(info.bytes_whole[HT_LEVEL_32] == info.bytes_level[HT_LEVEL_32] + values);
+  assert_true(info.bytes_whole[HT_LEVEL_64] == info.bytes_level[HT_LEVEL_64] + 3 * values);
+  cuda->store_release(store);
+  *hook = look;
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
 int main(void) {
   setenv("HT_FAKE_CUDA", "h200", 1);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stores_are_arranged),
       cmocka_unit_test(little_memory_is_used),
+      cmocka_unit_test(long_rows_get_lanes),
+      cmocka_unit_test(bytes_of_whole_products),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

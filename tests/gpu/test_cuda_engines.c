@@ -172,6 +172,7 @@ static void what_cannot_be_is_refused_with_a_sentence(void **state) {
 static void host_threads_change_no_bit(void **state) {
   (void)state;
   gpu g = gpu_open();
+  g.ctx->bytes_a_thread = 1; /* else a system so small has one thread */
   static const char *const threads[] = {"1", "2", "5"}, *const chosen[] = {"fixed:f64", "fixed:bf16", "budget"};
   ht_matrix *a = generate(&g, "fem2d size=110 numbering=random coefficients=lognormal");
   double *b = right_hand_side(a), *first = array(a->n), *x = array(a->n);
@@ -185,6 +186,35 @@ static void host_threads_change_no_bit(void **state) {
         if (t) assert_memory_equal(first, x, (size_t)a->n * sizeof *x);
       }
   free(b), free(x), free(first);
+  ht_matrix_destroy(a);
+  gpu_close(&g);
+}
+
+/* b = A*1 starts at the boundary, and the direction crosses the blocks in the natural order one after the other: what has not been reached
+ * must not be read at 16 bits when it is. */
+static void budget_waits_for_the_front(void **state) {
+  (void)state;
+  static const char *const where[][2] = {{"streaming", "split"}, {"paper", "tilecsc"}}, *const chosen[] = {"fixed:f64", "budget"};
+  gpu g = gpu_open();
+  ht_matrix *a = generate(&g, "stencil2d size=100 coefficients=lognormal");
+  double *x = array(a->n), *b = array(a->n);
+  for (int64_t i = 0; i < a->n; i++) x[i] = 1;
+  OK(ht_matrix_multiply(a, x, b));
+  for (int w = 0; w < 2; w++) {
+    int64_t iterations[2];
+    for (int k = 0; k < 2; k++) {
+      const setting *s = SETTINGS({"backend", "cuda"}, {"engine", where[w][0]}, {"format", where[w][1]}, {"policy", chosen[k]},
+                                  {"precond", "none"}, {"guard", "off"});
+      memset(x, 0, (size_t)a->n * sizeof *x);
+      ht_report r = solve_once(&g, a, s, b, x);
+      if (r.outcome != HT_CONVERGED) fail_msg("%s, %s: %s", where[w][0], chosen[k], r.detail);
+      assert_true(k == 0 || r.bytes_f32 + r.bytes_16 > 0.1 * r.bytes_f64);
+      iterations[k] = r.iterations;
+    }
+    if ((double)iterations[1] > 1.06 * (double)iterations[0])
+      fail_msg("%s: %lld iterations instead of %lld", where[w][0], (long long)iterations[1], (long long)iterations[0]);
+  }
+  free(x), free(b);
   ht_matrix_destroy(a);
   gpu_close(&g);
 }
@@ -568,6 +598,7 @@ int main(void) {
       cmocka_unit_test(every_engine_converges_with_every_policy),
       cmocka_unit_test(what_cannot_be_is_refused_with_a_sentence),
       cmocka_unit_test(host_threads_change_no_bit),
+      cmocka_unit_test(budget_waits_for_the_front),
       cmocka_unit_test(starts_and_right_hand_sides),
       cmocka_unit_test(columns_and_device_pointers),
       cmocka_unit_test(limits_and_stops),

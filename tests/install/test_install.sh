@@ -43,6 +43,24 @@ CMAKE
   { cat "$work/log"; fail 'find_package(halftone) or the build with it failed'; }
 check 'by CMake' "$work/user/build/user"
 
+# The README's program as it stands there, between ```c and ```, with a main that calls it.
+# shellcheck disable=SC2016
+sed -n '/^```c$/,/^```$/{/^```/d;p}' "$source/README.md" >"$work/user/readme.c"
+cat >>"$work/user/readme.c" <<'C'
+
+int main(void) {
+  const int64_t row_start[] = {0, 2, 4};
+  const int32_t columns[] = {0, 1, 0, 1};
+  const double values[] = {2, -1, -1, 2}, b[] = {1, 1};
+  double x[2] = {0, 0};
+  return !(solve(2, row_start, columns, values, b, x) && x[0] > 0.99 && x[0] < 1.01 && x[1] > 0.99 && x[1] < 1.01);
+}
+C
+cc -std=c11 -Wall -Wextra -Werror -I"$tree/include" "$work/user/readme.c" "$library" -o "$work/user/readme" 2>"$work/log" ||
+  { cat "$work/log"; fail "the README's C program does not compile and link"; }
+LD_LIBRARY_PATH=$(dirname "$library") "$work/user/readme" >"$work/log" || { cat "$work/log"; fail "the README's C program does not solve"; }
+echo "install: the README's program: $(cat "$work/log")"
+
 if command -v pkg-config >/dev/null; then
   export PKG_CONFIG_PATH=$(dirname "$(find "$tree" -name halftone.pc)")
   [ "$(pkg-config --modversion halftone)" = "$version" ] || fail "pkg-config gives the version $(pkg-config --modversion halftone)"

@@ -57,6 +57,18 @@ static inline double true_residual(const ht_matrix *a, const double *x, const do
   return bb > 0 ? (double)sqrtl(rr / bb) : (double)sqrtl(rr);
 }
 
+/* Converged or not: the residual that is told is the true one, for values of the size 1 as far as long double can tell. */
+static inline void assert_residual_is_told(const ht_matrix *a, const double *x, const double *b, const ht_report *r) {
+  double size = 0, norm_b = 0, residual = true_residual(a, x, b);
+  for (int64_t i = 0; i < ht_matrix_rows(a); i++) {
+    size = fmax(size, fabs(x[i]));
+    norm_b = hypot(norm_b, b[i]);
+  }
+  double slack = 16 * 0x1p-64 * size / norm_b;
+  if (r->outcome == HT_CONVERGED) assert_true(residual <= 1.01 * r->tolerance + slack);
+  assert_true(fabs(residual - r->residual_true) <= 0.1 * residual + slack);
+}
+
 /* A solution without structure, and its right-hand side. */
 static inline void known_solution(const ht_matrix *a, double *x, double *b) {
   for (int64_t i = 0; i < ht_matrix_rows(a); i++) x[i] = sin(1.1 * (double)i) + 0.3;

@@ -1,4 +1,6 @@
 /* Every outcome on a system that shows it, with the value and index in the sentence. SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
+#include <stdio.h>
 #include "solve_helpers.h"
 
 static ht_report solve(ht_context *ctx, const ht_matrix *a, const double *b, double *x, const char *option, const char *value) {
@@ -136,6 +138,10 @@ static void beyond_the_range(void **state) {
   const double large_b[] = {1e200, 1e200}, small_b[] = {1e-200, 1e-200}, largest[] = {1.7e308, 1.7e308}, tiny[] = {1e-300, 1e-300};
   assert_int_equal(solve_dense(*state, 2, small, large_b).outcome, HT_NON_FINITE);          /* x = 1e400 */
   assert_int_equal(solve_dense(*state, 2, large, small_b).outcome, HT_ATTAINABLE_ACCURACY); /* x = 1e-350 */
+  const double chain[] = {2, -1, 0, 0, -1, 2, -1, 0, 0, -1, 2, -1, 0, 0, -1, 1.01}, most[] = {1e308, -1e308, 1e308, 1.5e308};
+  ht_report beyond = solve_dense(*state, 4, chain, most); /* x = 4e308, and the solve itself goes wrong or well */
+  assert_int_equal(beyond.outcome, HT_NON_FINITE);
+  assert_non_null(strstr(beyond.detail, "leaves the range"));
   ht_matrix *identity = from_dense(*state, 2, one);
   assert_int_equal(solve(*state, identity, largest, x, NULL, NULL).outcome, HT_CONVERGED); /* ||b|| overflows */
   assert_true(x[0] == 1.7e308 && x[1] == 1.7e308);
@@ -200,6 +206,40 @@ static void columns_that_differ(void **state) {
   assert_null(ht_solver_column_report(solver, 2));
   ht_solver_destroy(solver);
   ht_matrix_destroy(m);
+}
+
+/* Where the iterations end with a backward error of the size of rounding, more of them are not what helps, and the outcome says so; where
+ * they end before, they are. */
+static void rounding_is_no_lack_of_iterations(void **state) {
+  ht_matrix *a = make(*state, "stencil2d", "size", "12", NULL, NULL);
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *b = vector(n), *known = vector(n);
+  int limited = 0, at_rounding = 0;
+  ht_solver *solver;
+  known_solution(a, known, b);
+  for (int iterations = 20; iterations <= 60; iterations += 2) {
+    char most[16];
+    ht_report r;
+    snprintf(most, sizeof most, "%d", iterations);
+    memset(x, 0, (size_t)n * sizeof(double));
+    OK(ht_solver_create(*state, NULL, &solver));
+    OK(ht_solver_set_option(solver, "rtol", "1e-25")); /* so that nothing but the limit ends the loop */
+    OK(ht_solver_set_option(solver, "max-iterations", most));
+    OK(ht_solver_set_matrix(solver, a));
+    OK(ht_solver_solve(solver, 1, b, x, &r));
+    assert_true(r.outcome == HT_ITERATION_LIMIT || r.outcome == HT_ATTAINABLE_ACCURACY);
+    assert_int_equal(r.iterations, iterations);
+    int rounding = r.backward_error < 4 * DBL_EPSILON;
+    assert_int_equal(r.outcome == HT_ATTAINABLE_ACCURACY, rounding);
+    assert_int_equal(strstr(r.detail, "at rounding") != NULL, rounding);
+    assert_int_equal(strstr(r.detail, "raise max-iterations") != NULL, !rounding);
+    limited += !rounding;
+    at_rounding += rounding;
+    ht_solver_destroy(solver);
+  }
+  assert_true(limited > 0 && at_rounding > 0);
+  free(x), free(b), free(known);
+  ht_matrix_destroy(a);
 }
 
 static void limits(void **state) {
@@ -329,6 +369,103 @@ static void interrupted(void **state) {
   ht_matrix_destroy(a);
 }
 
+/* A chain of springs whose last one hardly holds: ||A|| ||x|| is 1e14 ||b|| and more, so that b - A x in FP64 is all rounding, and rounds
+ * to 0 for an x that is far off. */
+static void rounding_meets_no_goal(void **state) {
+  static const double held[] = {1e-12, 1e-13, 1e-14, 1e-15, 3e-15};
+  for (int64_t n = 2; n <= 16; n += 7)
+    for (size_t k = 0; k < sizeof held / sizeof *held; k++) {
+      double dense[256] = {0}, known[16], b[16], x[16] = {0};
+      for (int64_t i = 0; i < n; i++) {
+        dense[i * n + i] = i == 0 ? 1 + held[k] : i == n - 1 ? 1 : 2;
+        if (i) dense[i * n + i - 1] = dense[(i - 1) * n + i] = -1;
+        known[i] = 1;
+      }
+      ht_matrix *a = from_dense(*state, n, dense);
+      OK(ht_matrix_multiply(a, known, b));
+      ht_report r = solve(*state, a, b, x, NULL, NULL);
+      assert_residual_is_told(a, x, b, &r);
+      ht_matrix_destroy(a);
+    }
+}
+
+static int apply_nothing(void *user, int64_t n, const double *x, double *y) {
+  (void)user, (void)x;
+  memset(y, 0, (size_t)n * sizeof *y);
+  return 0;
+}
+
+/* Of a caller's operator ||A|| is not known, and with it the backward error: it must not look like 0. */
+static void operator_that_is_zero(void **state) {
+  ht_solver *solver;
+  ht_report r;
+  double b[] = {1, 2, 3}, x[3] = {0};
+  OK(ht_solver_create(*state, NULL, &solver));
+  OK(ht_solver_set_operator(solver, 3, apply_nothing, NULL, NULL));
+  OK(ht_solver_solve(solver, 1, b, x, &r));
+  assert_int_equal(r.outcome, HT_SINGULAR);
+  assert_true(isnan(r.backward_error));
+  ht_solver_destroy(solver);
+}
+
+/* Row sums beyond FP64: neither a backward error of 0 nor a singular matrix. */
+static void row_sums_that_overflow(void **state) {
+  double a[256], b[16];
+  for (int i = 0; i < 256; i++) a[i] = i % 17 ? 1.2e307 : 2e307;
+  for (int i = 0; i < 16; i++) b[i] = 1 + i % 3;
+  ht_report r = solve_dense(*state, 16, a, b);
+  assert_int_equal(r.outcome, HT_CONVERGED);
+  assert_true(isnan(r.backward_error));
+}
+
+/* The paper's goal is rtol ||r_0||, and atol holds beside it as for the true residual. */
+static void paper_stopping_and_atol(void **state) {
+  ht_matrix *a = make(*state, "stencil2d", "size", "20", NULL, NULL);
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *b = vector(n);
+  ht_solver *solver;
+  ht_report r;
+  for (int64_t i = 0; i < n; i++) b[i] = 1;
+  OK(ht_solver_create(*state, NULL, &solver));
+  OK(ht_solver_set_option(solver, "stopping", "paper"));
+  OK(ht_solver_set_option(solver, "rtol", "0"));
+  OK(ht_solver_set_option(solver, "atol", "1e-3"));
+  OK(ht_solver_set_matrix(solver, a));
+  OK(ht_solver_solve(solver, 1, b, x, &r));
+  assert_int_equal(r.outcome, HT_CONVERGED);
+  assert_true(fabs(r.tolerance * r.norm_b - 1e-3) <= 1e-17);
+  ht_solver_destroy(solver);
+  free(x), free(b);
+  ht_matrix_destroy(a);
+}
+
+/* Set-up that is told to stop, or has no time left, is an outcome, and the next solve sets up again. */
+static void set_up_that_ends_early(void **state) {
+  ht_matrix *a = make(*state, "stencil2d", "size", "30", NULL, NULL);
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *b = vector(n);
+  ht_solver *solver;
+  ht_report r;
+  for (int64_t i = 0; i < n; i++) b[i] = 1;
+  OK(ht_solver_create(*state, NULL, &solver));
+  OK(ht_solver_set_option(solver, "precond", "ic0"));
+  OK(ht_solver_set_option(solver, "time-limit", "1e-9"));
+  OK(ht_solver_set_matrix(solver, a));
+  OK(ht_solver_solve(solver, 1, b, x, &r));
+  assert_int_equal(r.outcome, HT_TIME_LIMIT);
+  assert_int_equal(r.iterations, 0);
+  OK(ht_solver_set_option(solver, "time-limit", "0"));
+  ht_context_request_stop(*state);
+  OK(ht_solver_solve(solver, 1, b, x, &r));
+  assert_int_equal(r.outcome, HT_STOPPED);
+  ht_context_clear_stop(*state);
+  OK(ht_solver_solve(solver, 1, b, x, &r));
+  assert_int_equal(r.outcome, HT_CONVERGED);
+  ht_solver_destroy(solver);
+  free(x), free(b);
+  ht_matrix_destroy(a);
+}
+
 /* Where 16 bits are given up an engine still holds a product of theirs. Its error must not stay in the residual: the first claim would be
  * refused, and the direction be lost with it. */
 static void nothing_is_left_of_a_level(void **state) {
@@ -378,11 +515,17 @@ int main(void) {
       cmocka_unit_test(underflow_is_not_singular),
       cmocka_unit_test(tiny_operator),
       cmocka_unit_test(columns_that_differ),
+      cmocka_unit_test(rounding_is_no_lack_of_iterations),
       cmocka_unit_test(limits),
       cmocka_unit_test(paper_stopping),
       cmocka_unit_test(no_guard),
       cmocka_unit_test(interrupted),
       cmocka_unit_test(nothing_is_left_of_a_level),
+      cmocka_unit_test(rounding_meets_no_goal),
+      cmocka_unit_test(operator_that_is_zero),
+      cmocka_unit_test(row_sums_that_overflow),
+      cmocka_unit_test(paper_stopping_and_atol),
+      cmocka_unit_test(set_up_that_ends_early),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

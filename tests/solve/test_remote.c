@@ -469,6 +469,21 @@ static void host_memory_may_end_anywhere(void **state) {
   }
 }
 
+/* What the device rounds away is computed again on the host, in twice the precision. */
+static void rounding_meets_no_goal(void **state) {
+  const double dense[] = {1.000000000000001, -1, -1, 1};
+  double b[] = {1.000000000000001 - 1, 0};
+  ht_matrix *a = from_dense(*state, 2, dense);
+  static const char *const engines[] = {"auto", "textbook"};
+  for (int k = 0; k < 2; k++) {
+    settings_list settings = {{"engine", engines[k]}};
+    double x[2] = {0};
+    ht_report r = solve_on(*state, a, "remote", settings, 1, b, x);
+    assert_residual_is_told(a, x, b, &r);
+  }
+  ht_matrix_destroy(a);
+}
+
 #define ON_REMOTE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
@@ -491,6 +506,7 @@ int main(void) {
       ON_REMOTE(automatic_choice),
       ON_REMOTE(device_memory_may_end_anywhere),
       ON_REMOTE(host_memory_may_end_anywhere),
+      ON_REMOTE(rounding_meets_no_goal),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

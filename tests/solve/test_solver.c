@@ -1,5 +1,6 @@
 /* The solver object on every engine, storage, preconditioner and policy, judged by residuals in long double.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "base/context.h"
 #include "solve_helpers.h"
 
 static ht_solver *solver_with(ht_context *ctx, const ht_matrix *a, int count, const char *const settings[][2]) {
@@ -71,11 +72,40 @@ static void fused_agrees_with_textbook(void **state) {
   ht_context_destroy(ctx);
 }
 
+/* A small system is solved by one thread, a large one by all that are allowed, and the context keeps what it was told. */
+static void threads_are_as_many_as_the_size_is_worth(void **state) {
+  static const struct {
+    const char *size;
+    int threads;
+  } cases[] = {{"10", 1}, {"100", 1}, {"300", 3}};
+  ht_context *ctx;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  OK(ht_context_set_threads(ctx, 3));
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    ht_matrix *a = make(ctx, "stencil2d", "size", cases[k].size, NULL, NULL);
+    int64_t n = ht_matrix_rows(a);
+    double *x = vector(n), *b = vector(n);
+    for (int64_t i = 0; i < n; i++) b[i] = 1;
+    const char *const settings[][2] = {{"max-iterations", "5"}};
+    ht_solver *solver = solver_with(ctx, a, 1, settings);
+    ht_report report;
+    OK(ht_solver_solve(solver, 1, b, x, &report));
+    assert_int_equal(report.threads, cases[k].threads);
+    assert_int_equal(ht_context_threads(ctx), 3);
+    ht_solver_destroy(solver);
+    ht_matrix_destroy(a);
+    free(x), free(b);
+  }
+  ht_context_destroy(ctx);
+}
+
 static void bits_do_not_depend_on_threads(void **state) {
   static const char *const policies[] = {"fixed:f64", "fixed:bf16", "budget", "auto"};
   ht_context *ctx;
   (void)state;
   OK(ht_context_create(&ctx));
+  ctx->bytes_a_thread = 1; /* else a system so small has fewer threads */
   ht_matrix *a = make(ctx, "stencil3d", "size", "31", "coefficients", "lognormal");
   int64_t n = ht_matrix_rows(a);
   double *x[3] = {vector(n), vector(n), vector(n)}, *b = vector(n), *known = vector(n);
@@ -334,6 +364,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_combination_converges),
       cmocka_unit_test(fused_agrees_with_textbook),
+      cmocka_unit_test(threads_are_as_many_as_the_size_is_worth),
       cmocka_unit_test(bits_do_not_depend_on_threads),
       cmocka_unit_test(several_columns_and_warm_start),
       cmocka_unit_test(new_values_give_what_a_new_solver_gives),

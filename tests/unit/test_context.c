@@ -174,6 +174,51 @@ static void more_threads_than_cores_are_taken_with_a_warning(void **state) {
   ht_context_destroy(ctx);
 }
 
+static int threads_with(const char *openmp) {
+  ht_context *ctx;
+  if (openmp)
+    setenv("OMP_NUM_THREADS", openmp, 1);
+  else
+    unsetenv("OMP_NUM_THREADS");
+  assert_int_equal(ht_context_create(&ctx), HT_OK);
+  int threads = ht_context_threads(ctx);
+  assert_int_equal(ht_context_set_threads(ctx, 0), HT_OK);
+  assert_int_equal(ht_context_threads(ctx), threads);
+  assert_int_equal(ht_context_set_threads(ctx, 2), HT_OK); /* what is asked for wins */
+  assert_int_equal(ht_context_threads(ctx), 2);
+  ht_context_destroy(ctx);
+  return threads;
+}
+
+static void openmps_variable_is_the_default(void **state) {
+  (void)state;
+  const char *before = getenv("OMP_NUM_THREADS");
+  char *kept = before ? strdup(before) : NULL;
+  int cores = threads_with(NULL);
+  assert_int_equal(cores, ht_available_cores());
+  assert_int_equal(threads_with("7"), 7);
+  assert_int_equal(threads_with(" 3 "), 3);
+  assert_int_equal(threads_with("5,2 , 1"), 5);
+  static const char *const bad[] = {"", "0", "-2", "many", "2x", "2,", "2,x", "1.5", "99999999999999999999", "4097"};
+  for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) assert_int_equal(threads_with(bad[k]), cores);
+  if (kept)
+    setenv("OMP_NUM_THREADS", kept, 1);
+  else
+    unsetenv("OMP_NUM_THREADS");
+  free(kept);
+}
+
+static void small_jobs_are_worth_few_threads(void **state) {
+  (void)state;
+  ht_context *ctx;
+  assert_int_equal(ht_context_create(&ctx), HT_OK);
+  assert_int_equal(ht_context_set_threads(ctx, 4), HT_OK);
+  static const double share[] = {0, 0.5, 1, 1.99, 2, 3.5, 4, 1e9, INFINITY};
+  static const int worth[] = {1, 1, 1, 1, 2, 3, 4, 4, 4};
+  for (size_t k = 0; k < sizeof share / sizeof *share; k++) assert_int_equal(ht_threads_worth(ctx, share[k] * HT_BYTES_A_THREAD), worth[k]);
+  ht_context_destroy(ctx);
+}
+
 static void values_out_of_range_have_words_too(void **state) {
   (void)state;
   assert_string_equal(ht_status_name((ht_status)9999), "HT_UNKNOWN");
@@ -196,6 +241,8 @@ int main(void) {
       cmocka_unit_test(a_new_error_replaces_the_old_one),
       cmocka_unit_test(a_containers_quota_limits_the_cores),
       cmocka_unit_test(more_threads_than_cores_are_taken_with_a_warning),
+      cmocka_unit_test(openmps_variable_is_the_default),
+      cmocka_unit_test(small_jobs_are_worth_few_threads),
       cmocka_unit_test(values_out_of_range_have_words_too),
   };
   return cmocka_run_group_tests_name("context", tests, NULL, NULL);

@@ -427,7 +427,7 @@ static void bad_requests_are_refused_with_a_sentence(void **state) {
   static const struct {
     const char *line, *word;
   } all[] = {
-      {"stencil3", "stencil3d"},           {"xyzzy", "halftone help gen"},           {"wathen n=3", "nx"},
+      {"stencil3", "stencil3d"},           {"xyzzy", "halftone gen --list"},         {"wathen n=3", "nx"},
       {"wathen seeed=3", "seed"},          {"wathen qqqqqqqq=3", "help gen"},        {"stencil3d points=5", "7|15|19|27"},
       {"stencil3d size=0", "between"},     {"stencil3d size=-4", "between"},         {"stencil3d size=3.5", "whole"},
       {"stencil3d size=abc", "number"},    {"stencil3d sigma=nan", "number"},        {"stencil3d size=2000", "2147483647"},

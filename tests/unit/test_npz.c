@@ -195,6 +195,20 @@ static void test_refused(void **state) {
   add_array(&z, "shape.npy", "<i8", "(2,)", (int64_t[2]){3, 3}, 16, 0);
   add_array(&z, "data.npy", "<f8", "(999999999999999999,)", six, sizeof six, 0);
   REFUSED(HT_BAD_FORMAT, "truncated");
+  add_array(&z, "format.npy", "|S3", "()", "csr", 3, 0);
+  add_array(&z, "shape.npy", "<i8", "(2,)", (int64_t[2]){-10, -10}, 16, 0);
+  REFUSED(HT_BAD_MATRIX, "negative: (-10, -10)");
+  static const char *const shapes[][2] = {{"(6, 1)", "it has 2"}, {"()", "it has 0"}, {"(-6,)", "shape is negative"}};
+  for (int k = 0; k < 3; k++) {
+    add_array(&z, "format.npy", "|S3", "()", "csr", 3, 0);
+    add_array(&z, "shape.npy", "<i8", "(2,)", (int64_t[2]){3, 3}, 16, 0);
+    add_array(&z, "data.npy", "<f8", shapes[k][0], six, sizeof six, 0);
+    REFUSED(HT_BAD_FORMAT, shapes[k][1]);
+  }
+  add_array(&z, "format.npy", "|S3", "()", "csr", 3, 0);
+  add_array(&z, "shape.npy", "<i8", "(2,)", (int64_t[2]){3, 3}, 16, 0);
+  add_array(&z, "data.npy", "|O", "(6,)", six, sizeof six, 0);
+  REFUSED(HT_UNSUPPORTED, "the array's type '|O' is not read");
 }
 
 /* Any prefix and any changed byte: a matrix or a sentence, and never a changed value (the checksum sees it). */

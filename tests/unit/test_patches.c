@@ -169,6 +169,27 @@ static void test_odd_graphs(void **state) {
   free(start), free(columns);
 }
 
+/* Rows that are much longer than the others are shared out: no patch has many more nonzeros than the mean. */
+static void test_long_rows(void **state) {
+  (void)state;
+  enum { ROWS = 256 };
+  ht_context *ctx = context(1);
+  ht_matrix *matrix;
+  assert_int_equal(generate_line(ctx, "graph graph=preferential size=30000", &matrix), HT_OK);
+  ht_csr_view a = ht_matrix_view(matrix);
+  int32_t *order = order_of(&a, ROWS);
+  int64_t most = 0;
+  for (int64_t begin = 0; begin < a.n; begin += ROWS) {
+    int64_t nonzeros = 0;
+    for (int64_t i = begin; i < a.n && i < begin + ROWS; i++) nonzeros += a.row_start[order[i] + 1] - a.row_start[order[i]];
+    most = nonzeros > most ? nonzeros : most;
+  }
+  assert_in_range(most, 1, a.nnz * ROWS / a.n * 5 / 4);
+  free(order);
+  ht_matrix_destroy(matrix);
+  ht_context_destroy(ctx);
+}
+
 /* Every allocation is refused once; nothing leaks, and the last call, refused nothing, succeeds. */
 static void test_allocations(void **state) {
   (void)state;
@@ -194,7 +215,8 @@ static void test_allocations(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_grids), cmocka_unit_test(test_meshes), cmocka_unit_test(test_odd_sizes),
-                                     cmocka_unit_test(test_odd_graphs), cmocka_unit_test(test_allocations)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_grids),     cmocka_unit_test(test_meshes),
+                                     cmocka_unit_test(test_odd_sizes), cmocka_unit_test(test_odd_graphs),
+                                     cmocka_unit_test(test_long_rows), cmocka_unit_test(test_allocations)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

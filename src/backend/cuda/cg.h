@@ -26,6 +26,7 @@ typedef struct ht_cuda_cg_scalars {
   int64_t decide_every;
   double theta, eta, target;
   double calibration_16, calibration_32; /* squared: measured error over the blocks' estimate */
+  double mean_norm2;                     /* of the last direction, over column blocks, under the rule `budget`; 0: not known yet */
   int32_t owed, later;                   /* streaming: a step of x that is still to be made; whether this iteration's is put off */
   double owed_alpha, owed_beta;
   int32_t uniform;         /* level of all blocks; -1: as block_level says */

@@ -187,21 +187,22 @@ __device__ inline double multiply_streamed(const ht_store_view &a, int64_t begin
 }
 
 // The streamed groups of a warp's slices, one after the other, again and again: AHEAD of them are always on their way, also while the block
-// waits for others.
-template <int LEVEL> struct ahead {
+// waits for others. BOTH_WAYS: every second time the slices are taken backwards, so that those that were read last are found in L2.
+template <int LEVEL, bool BOTH_WAYS> struct ahead {
   loaded v[AHEAD];
   ht_group_info info[AHEAD];
   int slice, unit, end; // of the next; slice -1: there is none
+  int step;             // to the slice after it
 
   __device__ void enter(const slice_plan *plan) {
     unit = plan[slice].begin + plan[slice].held;
     end = unit + plan[slice].streamed;
   }
   __device__ void next_slice(const slice_plan *plan, int slices) {
-    int warp = threadIdx.x / 32, warps = blockDim.x / 32;
     do {
-      slice += warps;
-      if (slice >= slices) slice = warp;
+      slice += step;
+      if (BOTH_WAYS && (slice < 0 || slice >= slices)) step = -step, slice += step;
+      if (!BOTH_WAYS && slice >= slices) slice = threadIdx.x / 32;
       enter(plan);
     } while (unit == end);
   }
@@ -212,17 +213,27 @@ template <int LEVEL> struct ahead {
     unit += 2;
     if (unit == end) next_slice(plan, slices);
   }
-  __device__ void begin(const ht_store_view &a, int64_t first, const slice_plan *plan, int slices) {
-    int warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  __device__ void begin(const ht_store_view &a, int64_t first, const slice_plan *plan, int slices, bool backwards) {
+    int warp = threadIdx.x / 32, warps = blockDim.x / 32, last = -1;
     bool any = false;
-    for (int k = warp; k < slices; k += warps) any |= plan[k].streamed > 0;
+    for (int k = warp; k < slices; k += warps) any |= plan[k].streamed > 0, last = k;
     slice = -1;
     if (!any) return;
-    slice = warp;
+    slice = backwards ? last : warp;
+    step = backwards ? -warps : warps;
     enter(plan);
     if (unit == end) next_slice(plan, slices);
 #pragma unroll
     for (int n = 0; n < AHEAD; n++) fetch(n, a, first, plan, slices);
+  }
+  // The rest of the next slice to L2: the block is about to wait, and memory has nothing else to do.
+  __device__ void prefetch(const ht_store_view &a, int64_t first) const {
+    int lane = threadIdx.x & 31;
+    if (slice < 0 || lane > 3) return;
+    const void *array = lane == 0 ? a.index : lane == 1 ? a.head : lane == 2 ? a.mid : (const void *)a.tail;
+    int bytes = HT_WARP * (int)(lane == 3 ? sizeof *a.tail : sizeof *a.head); // a unit
+    const char *from = (const char *)array + (first + unit) * bytes;
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"((end - unit) * bytes) : "memory");
   }
   __device__ double multiply(const slice_plan &s, const ht_store_view &a, int64_t first, const slice_plan *plan, int slices,
                              const double *p, double sum) {

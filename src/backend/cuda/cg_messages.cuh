@@ -97,9 +97,8 @@ __device__ inline void send_sums(block_state &shared, const double v[HT_SUMS], c
   if (mail.sends()) send(mail.to + mail.turn(), sum.x, sum.y, mail.tag());
 }
 
-// The sums of all blocks, by the first warps, 32 blocks a warp at a time; in the first warp's lanes 0, 1 and 2 they are {rz, pap}, {rms,
-// sms} and {rr, -}. The other warps stay away.
-__device__ inline double2 receive_sums(block_state &shared, const sums_mail &mail, int waiting) {
+// What all blocks sent, by the first `waiting` warps: sums of 32 blocks each, to `part`. The other warps stay away.
+__device__ inline void receive_sums(block_state &shared, const sums_mail &mail, int waiting) {
   int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
   uint32_t tag = mail.tag();
   for (int k = warp; 32 * k < gridDim.x; k += waiting) {
@@ -118,11 +117,14 @@ __device__ inline double2 receive_sums(block_state &shared, const sums_mail &mai
     double2 part = warp_sums(sum, lane);
     if (lane < MESSAGES) shared.part[k][lane] = part;
   }
-  asm volatile("bar.sync 1, %0;" ::"r"(32 * waiting) : "memory");
+}
+
+// The sums of all blocks, by the first warp: in its lanes 0, 1 and 2 {rz, pap}, {rms, sms} and {rr, -}.
+__device__ inline double2 add_parts(const block_state &shared) {
   double2 sum = {0, 0};
   if (threadIdx.x < MESSAGES)
 #pragma unroll
-    for (int k = 0; k < MOST_BLOCKS / 32; k++) sum.x += shared.part[k][lane].x, sum.y += shared.part[k][lane].y;
+    for (int k = 0; k < MOST_BLOCKS / 32; k++) sum.x += shared.part[k][threadIdx.x].x, sum.y += shared.part[k][threadIdx.x].y;
   return sum;
 }
 

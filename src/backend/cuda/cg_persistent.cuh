@@ -28,20 +28,18 @@ __device__ inline limits limits_of(const ht_cuda_cg_scalars &s) {
           min(stop, s.capacity)};
 }
 
-// The step from the sums of all blocks, by the first warp: divisions by every thread would take longer than the wait. Whatever is not
+// The step from the sums of all blocks, by the first warp: divisions by every thread would take longer than its barrier. Whatever is not
 // plainly an iteration like the others (also a comparison with a NaN) goes the long way.
-__device__ inline void take_step(const ht_cuda_cg_vectors &v, block_state &shared, const limits &limit, const sums_mail &mail,
-                                 int waiting) {
+__device__ inline void take_step(const ht_cuda_cg_vectors &v, block_state &shared, const limits &limit, bool five) {
   ht_cuda_cg_scalars &state = shared.scalars;
-  int lane = threadIdx.x & 31;
-  double2 mine = receive_sums(shared, mail, waiting);
-  if (threadIdx.x >= 32) return;
+  int lane = threadIdx.x;
+  double2 mine = add_parts(shared);
   double total[HT_SUMS];
   total[RZ] = __shfl_sync(~0u, mine.x, 0);
   total[PAP] = __shfl_sync(~0u, mine.y, 0);
   total[RMS] = __shfl_sync(~0u, mine.x, 1);
   total[SMS] = __shfl_sync(~0u, mine.y, 1);
-  total[RR] = mail.five ? __shfl_sync(~0u, mine.x, 2) : total[RZ];
+  total[RR] = five ? __shfl_sync(~0u, mine.x, 2) : total[RZ];
   double quotient = (lane ? 1 : total[RZ]) / (lane ? total[RZ] : total[PAP]); // both at once
   double alpha = __shfl_sync(~0u, quotient, 0), inverse = __shfl_sync(~0u, quotient, 1), predicted = predicted_rz(total, alpha),
          beta = predicted * inverse, rr = total[RR];
@@ -79,7 +77,9 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct shape {
   static constexpr int HELD = LEVEL < LEVEL_64 || ROWS > 1 || THREADS > 512 ? 0 : 6; // units of a slice in registers
   static constexpr bool ROLLED = ROWS > 2;                                           // loops short enough for the caches of instructions
   static constexpr bool LEAN = ROWS > 4;                                             // of a row no more than r and s in registers
+  static constexpr int FACTS_AHEAD = 2;                                              // the rest on its way, of so many rows
   static constexpr bool SENT = ROWS == 1;                                            // of a row also p, and what was sent, in registers
+  static constexpr bool BOTH_WAYS = ROWS == 4;                                       // whether so much is streamed that L2 does not keep it
   static constexpr bool ROUNDS = ROWS > 1;                                           // whether enough is streamed to be had ahead
   static constexpr int FAR = ROWS == 1 || ROWS == 8 ? 1 : 2;                         // rows of the halo that are asked for early
 };
@@ -87,19 +87,45 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct shape {
 // What the engine needs of a row.
 struct row_facts {
   double x, d;
-  float m;   // M^-1 where it is Jacobi's
-  int16_t e; // of the row's scale
-  bool publish;
+  float m;          // M^-1 where it is Jacobi's
+  int16_t exponent; // of the row's scale
+  bool boundary;
+  int number; // in the patch; -1: none
+  __device__ int row() const { return number; }
+  __device__ bool is_sent() const { return boundary; }
+  __device__ double scale2() const { return scale_squared(exponent); }
 };
-template <bool LEAN, bool SENT> struct row_state { double r, s; };
-template <> struct row_state<false, false> {
+
+// The same in fewer registers: unpacked each time.
+struct packed_facts {
+  double x, d;
+  float m;
+  int packed;
+  packed_facts() = default;
+  __device__ explicit packed_facts(const row_facts &q)
+      : x(q.x), d(q.d), m(q.m), packed(q.number << 17 | (q.boundary ? 1 << 16 : 0) | (uint16_t)q.exponent) {}
+  __device__ int unpack() const {
+    int hidden = packed;
+    asm volatile("" : "+r"(hidden)); // or it is unpacked before the loop
+    return hidden;
+  }
+  __device__ int row() const { return unpack() >> 17; }
+  __device__ bool is_sent() const { return unpack() & 1 << 16; }
+  __device__ double scale2() const { return scale_squared((int16_t)unpack()); }
+};
+
+// What a thread keeps of a row in registers: by rows a thread.
+struct lean_state {
   double r, s;
-  row_facts facts;
-  int row; // in the patch; -1: none
 };
-template <> struct row_state<false, true> : row_state<false, false> {
+template <class Facts> struct full_state : lean_state { Facts facts; };
+struct sent_state : full_state<row_facts> {
   double p, z, ms; // the last two: M^-1 r and M^-1 s as they were sent
 };
+template <int ROWS> struct state_of { typedef full_state<row_facts> type; };
+template <> struct state_of<1> { typedef sent_state type; };
+template <> struct state_of<4> { typedef full_state<packed_facts> type; };
+template <> struct state_of<8> { typedef lean_state type; };
 
 // What a block works on: its rows, slices, units and halo.
 struct patch {
@@ -127,6 +153,12 @@ struct rows_mail {
 
 __device__ inline double next_p(double z, double ms, double p, double alpha, double beta) { return fma(beta, p, fma(-alpha, ms, z)); }
 
+// A row of the halo: its next p.
+__device__ inline void move_far(message m, const message *from, uint32_t tag, double &p, double alpha, double beta) {
+  while (!m.is(tag)) m = look(from);
+  p = next_p(m.x(), m.y(), p, alpha, beta);
+}
+
 template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
   typedef shape<THREADS, ROWS, LEVEL, BLOCKS> of;
   const ht_store_view &a;
@@ -138,9 +170,10 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
   const bool five; // sums are sent
   bool rounds;
   rows_mail mail;
-  row_state<of::LEAN, of::SENT> own[ROWS]; // one in each of the warp's slices, or none
-  held_units<of::HELD> held;               // of one row a thread, as
-  ahead<LEVEL> stream;
+  typedef typename state_of<ROWS>::type state;
+  state own[ROWS];           // one in each of the warp's slices, or none
+  held_units<of::HELD> held; // of one row a thread, as
+  ahead<LEVEL, of::BOTH_WAYS> stream;
   slice_plan slice; // is its slice
   double sums[HT_SUMS];
 
@@ -150,18 +183,19 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
         five(BLOCKS || v.inverse_diagonal), mail{(message *)v.exchange, a.padded, v.epochs[1]} {}
 
   __device__ int slice_of(int k) const { return threadIdx.x / 32 + k * (blockDim.x / 32); }
+  __device__ int planned_row(int k) const { return slice_of(k) < t.slices ? plan[slice_of(k)].row_of(threadIdx.x & 31) : -1; }
   __device__ int row_of(int k) const {
-    if constexpr (!of::ROLLED) return own[k].row;
-    return slice_of(k) < t.slices ? plan[slice_of(k)].row_of(threadIdx.x & 31) : -1;
+    if constexpr (of::LEAN)
+      return planned_row(k);
+    else
+      return own[k].facts.row();
   }
-  __device__ row_facts load_facts(int64_t i) const {
-    return {v.x[i], diagonal_at(a, i, LEVEL), v.inverse_diagonal ? v.inverse_diagonal[i] : 0, a.exponent[i], (bool)a.boundary[i]};
+  // Of a row that is not there, the first one's and its own number.
+  __device__ row_facts load_facts(int row) const {
+    int64_t i = t.first_row + max(row, 0);
+    return {v.x[i], diagonal_at(a, i, LEVEL), v.inverse_diagonal ? v.inverse_diagonal[i] : 0, a.exponent[i], (bool)a.boundary[i], row};
   }
-  __device__ row_facts facts_of(int k, int row) const {
-    if constexpr (!of::LEAN) return own[k].facts;
-    return load_facts(t.first_row + row);
-  }
-  __device__ double inverse_of_row(const row_facts &q) const { return inverse_of(v, q.m, scale_squared(q.e)); }
+  template <class Facts> __device__ double inverse_of_row(const Facts &q) const { return inverse_of(v, q.m, q.scale2()); }
   __device__ void send_row(int row, double z, double ms) const { send(mail.at() + t.first_row + row, z, ms, mail.tag()); }
 
   // What goes where. At the lower levels what is kept in shared memory has one width. One thread's word for all: `whole`.
@@ -190,32 +224,31 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
   }
 
   // The block's part of the vectors and of the matrix; and what neighbours need to make their next p, where M is diagonal.
-  __device__ void begin() {
+  __device__ void begin(bool backwards) {
     int lane = threadIdx.x & 31;
     for (int k = threadIdx.x / 32; k < t.slices; k += blockDim.x / 32) fill_kept(a, t.first_unit, plan[k], c, lane);
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
       auto &q = own[k];
-      int row = slice_of(k) < t.slices ? plan[slice_of(k)].row_of(lane) : -1;
+      int row = planned_row(k);
       if constexpr (!of::LEAN) {
         if (ROWS == 1) slice = {};
         if (ROWS == 1 && slice_of(0) < t.slices) slice = plan[slice_of(0)];
         if (of::HELD > 0) fill_held(a, t.first_unit, slice, lane, held);
-        q.row = row;
       }
+      row_facts facts = load_facts(row);
+      if constexpr (!of::LEAN) q.facts = decltype(q.facts)(facts);
       if (row < 0) continue;
       int64_t i = t.first_row + row;
-      row_facts facts = load_facts(i);
       q.r = v.r[i];
       q.s = v.s[i];
       c.p[row] = v.p[i];
       double m = inverse_of_row(facts), z = m * q.r, ms = m * q.s;
-      if constexpr (!of::LEAN) q.facts = facts;
       if constexpr (of::SENT) q.p = v.p[i], q.z = z, q.ms = as_sent(ms);
-      if (!BLOCKS && facts.publish) send_row(row, z, ms);
+      if (!BLOCKS && facts.boundary) send_row(row, z, ms);
     }
     for (int h = threadIdx.x; h < t.halo; h += blockDim.x) c.p[a.patch_rows + h] = v.p[__ldg(a.halo + t.halo_begin + h)];
-    if (rounds) stream.begin(a, t.first_unit, plan, t.slices);
+    if (rounds) stream.begin(a, t.first_unit, plan, t.slices, of::BOTH_WAYS && backwards);
   }
 
   // Inverse blocks: r and s of the patch go through shared memory to the rows of their blocks. M^-1 r and M^-1 s, their sums, and what
@@ -228,28 +261,45 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
     __syncthreads();
 #pragma unroll(of::ROLLED ? 1 : ROWS)
     for (int k = 0; k < ROWS; k++) {
-      int row = row_of(k);
+      int row = of::ROLLED ? planned_row(k) : row_of(k); // what is indexed in a loop does not stay in registers
       if (row < 0) continue;
-      int16_t e = of::ROLLED ? a.exponent[t.first_row + row] : facts_of(k, row).e; // what is indexed does not stay in registers
+      double scale2;
+      if constexpr (of::ROLLED)
+        scale2 = scale_squared(a.exponent[t.first_row + row]);
+      else
+        scale2 = own[k].facts.scale2();
       double r = mixed[row], s = mixed_s[row];
       double2 z = precondition_both(v, t.first_row + row, mixed + row / TILE * TILE, mixed_s + row / TILE * TILE);
       sums[RZ] = fma(r, z.x, sums[RZ]);
-      sums[RR] = fma(scale_squared(e) * r, r, sums[RR]);
+      sums[RR] = fma(scale2 * r, r, sums[RR]);
       sums[RMS] = fma(r, z.y, sums[RMS]);
       sums[SMS] = fma(s, z.y, sums[SMS]);
-      if constexpr (of::SENT) own[k].z = z.x, own[k].ms = as_sent(z.y);
-      if (!of::SENT || facts_of(k, row).publish) send_row(row, z.x, z.y);
+      bool wanted = true;
+      if constexpr (of::SENT) own[k].z = z.x, own[k].ms = as_sent(z.y), wanted = own[k].facts.is_sent();
+      if (wanted) send_row(row, z.x, z.y);
     }
   }
 
   // The pending step of r, and its sums where M is diagonal.
-  __device__ void step_row(row_state<of::LEAN, of::SENT> &q, const row_facts &facts, double alpha) {
+  template <class Facts> __device__ void step_row(state &q, const Facts &facts, double alpha) {
     q.r = fma(-alpha, q.s, q.r);
     if (BLOCKS) return;
     double z = inverse_of_row(facts) * q.r;
     if constexpr (of::SENT) q.z = z;
     sums[RZ] = fma(q.r, z, sums[RZ]);
-    if (five) sums[RR] = fma(scale_squared(facts.e) * q.r, q.r, sums[RR]);
+    if (five) sums[RR] = fma(facts.scale2() * q.r, q.r, sums[RR]);
+  }
+
+  // A row's next p, its x, and its step of r.
+  template <class Facts> __device__ void move_row(state &q, int row, Facts &facts, double alpha, double beta) {
+    double p = c.p[row], m = inverse_of_row(facts), z = m * q.r, ms = as_sent(m * q.s);
+    if (BLOCKS) {
+      message sent = look(mail.at() + t.first_row + row);
+      z = sent.x(), ms = sent.y();
+    }
+    c.p[row] = next_p(z, ms, p, alpha, beta);
+    facts.x = fma(alpha, p, facts.x);
+    step_row(q, facts, alpha);
   }
 
   // The next p of the own rows, and x; and r, but for one row a thread, where it has time.
@@ -257,32 +307,32 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
       auto &q = own[k];
-      int row = row_of(k);
+      int row = q.facts.row();
       if (row < 0) continue;
       if constexpr (of::SENT) {
         q.facts.x = fma(alpha, q.p, q.facts.x);
         c.p[row] = q.p = next_p(q.z, q.ms, q.p, alpha, beta);
       } else {
-        int64_t i = t.first_row + row;
-        row_facts facts = facts_of(k, row);
-        double p = c.p[row], m = inverse_of_row(facts), z = m * q.r, ms = as_sent(m * q.s);
-        if (BLOCKS) {
-          message sent = look(mail.at() + i);
-          z = sent.x(), ms = sent.y();
-        }
-        c.p[row] = next_p(z, ms, p, alpha, beta);
-        if constexpr (of::LEAN)
-          v.x[i] = fma(alpha, p, facts.x);
-        else
-          q.facts.x = fma(alpha, p, facts.x);
-        step_row(q, facts, alpha);
+        move_row(q, row, q.facts, alpha, beta);
       }
+    }
+  }
+
+  // The same where a row's facts come from memory, FACTS_AHEAD rows ahead.
+  __device__ void move_lean_rows(double alpha, double beta) {
+    row_facts facts[ROWS];
+#pragma unroll
+    for (int k = -of::FACTS_AHEAD; k < ROWS; k++) {
+      if (k + of::FACTS_AHEAD < ROWS) facts[k + of::FACTS_AHEAD] = load_facts(row_of(k + of::FACTS_AHEAD));
+      if (k < 0 || facts[k].row() < 0) continue;
+      move_row(own[k], facts[k].row(), facts[k], alpha, beta);
+      v.x[t.first_row + facts[k].row()] = facts[k].x;
     }
   }
 
   __device__ void step_rows(double alpha) {
     if constexpr (of::SENT)
-      if (own[0].row >= 0) step_row(own[0], own[0].facts, alpha);
+      if (own[0].facts.row() >= 0) step_row(own[0], own[0].facts, alpha);
   }
 
   // Off-diagonal part of a slice's product, in the first lane of each row.
@@ -299,38 +349,62 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
     return sum;
   }
 
-  // s = A p of the own rows, and the sums. Where M is diagonal, also M^-1 s, and all that neighbours need.
+  // A row's s, whose off-diagonal part is `sum`, and its sums. Where M is diagonal, also M^-1 s as it is sent, and what neighbours need.
+  template <class Facts> __device__ double2 finish_row(double p, double r, const Facts &facts, double sum) {
+    double s = fma(facts.d, p, sum);
+    sums[PAP] = fma(p, s, sums[PAP]);
+    if (BLOCKS) return {s, 0};
+    double m = inverse_of_row(facts), ms = m * s;
+    sums[RMS] = fma(r, ms, sums[RMS]);
+    sums[SMS] = fma(s, ms, sums[SMS]);
+    if (facts.is_sent()) send_row(facts.row(), m * r, ms);
+    return {s, as_sent(ms)};
+  }
+
+  // s = A p of the own rows, and what follows from it.
   __device__ void multiply_rows() {
-    if constexpr (of::ROLLED) {
-#pragma unroll 1
-      for (int k = 0; k < ROWS && slice_of(k) < t.slices; k++) {
-        double sum = multiply_slice(plan[slice_of(k)]);
-#pragma unroll
-        for (int j = 0; j < ROWS; j++)
-          if (j == k) own[j].s = sum;
-      }
-    }
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
       auto &q = own[k];
-      if constexpr (!of::ROLLED)
-        if (slice_of(k) < t.slices) q.s = multiply_slice(ROWS == 1 ? slice : plan[slice_of(k)]);
-      int row = row_of(k);
-      if (row < 0) continue;
-      row_facts facts = facts_of(k, row);
-      double p;
-      if constexpr (of::SENT)
-        p = q.p;
-      else
-        p = c.p[row];
-      q.s = fma(facts.d, p, q.s);
-      sums[PAP] = fma(p, q.s, sums[PAP]);
-      if (BLOCKS) continue;
-      double m = inverse_of_row(facts), ms = m * q.s;
-      sums[RMS] = fma(q.r, ms, sums[RMS]);
-      sums[SMS] = fma(q.s, ms, sums[SMS]);
-      if constexpr (of::SENT) q.ms = as_sent(ms);
-      if (facts.publish) send_row(row, m * q.r, ms);
+      if (slice_of(k) >= t.slices) continue;
+      double sum = multiply_slice(ROWS == 1 ? slice : plan[slice_of(k)]);
+      if (q.facts.row() < 0) continue;
+      if constexpr (of::SENT) {
+        double2 both = finish_row(q.p, q.r, q.facts, sum);
+        q.s = both.x, q.ms = both.y;
+      } else {
+        q.s = finish_row(c.p[q.facts.row()], q.r, q.facts, sum).x;
+      }
+    }
+  }
+
+  // In a loop; what is indexed does not stay in registers. Where a row's facts come from memory they are on their way during its product.
+  __device__ void multiply_rolled(bool backwards) {
+    int warps = blockDim.x / 32, count = (t.slices - slice_of(0) + warps - 1) / warps;
+#pragma unroll 1
+    for (int n = 0; of::LEAN ? n < ROWS && slice_of(n) < t.slices : n < count; n++) { // either in the fewest registers
+      int k = of::BOTH_WAYS && backwards ? count - 1 - n : n;
+      const slice_plan &its = plan[slice_of(k)];
+      row_facts facts;
+      if constexpr (of::LEAN) facts = load_facts(its.row_of(threadIdx.x & 31));
+      double sum = multiply_slice(its);
+      if constexpr (of::LEAN) {
+        double r = 0;
+#pragma unroll
+        for (int j = 0; j < ROWS; j++)
+          if (j == k) r = own[j].r;
+        if (facts.row() >= 0) sum = finish_row(c.p[facts.row()], r, facts, sum).x;
+      }
+#pragma unroll
+      for (int j = 0; j < ROWS; j++)
+        if (j == k) own[j].s = sum;
+    }
+    if constexpr (!of::LEAN) {
+#pragma unroll
+      for (int k = 0; k < ROWS; k++) {
+        auto &q = own[k];
+        if (q.facts.row() >= 0) q.s = finish_row(c.p[q.facts.row()], q.r, q.facts, q.s).x;
+      }
     }
   }
 
@@ -349,12 +423,6 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
   }
 };
 
-// A row of the halo: its next p.
-__device__ inline void move_far(message m, const message *from, uint32_t tag, double &p, double alpha, double beta) {
-  while (!m.is(tag)) m = look(from);
-  p = next_p(m.x(), m.y(), p, alpha, beta);
-}
-
 template <int THREADS, int ROWS, int LEVEL, bool BLOCKS>
 __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors &v, int room) {
   typedef shape<THREADS, ROWS, LEVEL, BLOCKS> of;
@@ -372,7 +440,7 @@ __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors 
   }
   if (threadIdx.x < MOST_BLOCKS / 32 * MESSAGES) (&shared.part[0][0])[threadIdx.x] = {0, 0};
   e.make_plan(room, whole);
-  e.begin();
+  e.begin(shared.scalars.iteration & 1);
   if (BLOCKS) e.precondition_rows();
   int first_far = blockDim.x - 1 - threadIdx.x, far_row[of::FAR]; // the first warps, which wait for the sums, have the last
 #pragma unroll
@@ -387,7 +455,11 @@ __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors 
 #pragma unroll
     for (int k = 0; k < of::FAR; k++)
       if (far_row[k] >= 0) far[k] = look(from + far_row[k]);
-    if (!first && warp < waiting) take_step(v, shared, limit, mail, waiting);
+    if (!first) {
+      if (warp < waiting) receive_sums(shared, mail, waiting);
+      __syncthreads();
+      if (warp == 0) take_step(v, shared, limit, e.five);
+    }
 #pragma unroll
     for (int k = 0; k < of::FAR; k++)
       while (far_row[k] >= 0 && !far[k].is(tag)) far[k] = look(from + far_row[k]);
@@ -397,9 +469,13 @@ __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors 
       if (shared.scalars.event != CONTINUE) break;
       if (blockIdx.x == 0 && threadIdx.x == blockDim.x - 1) record_plain(v, shared);
     }
+    bool backwards = shared.scalars.iteration & 1;
     double alpha = shared.scalars.alpha, beta = shared.scalars.beta, *halo_p = e.c.p + a.patch_rows;
     for (int k = 0; k < HT_SUMS; k++) e.sums[k] = 0;
-    e.move_rows(alpha, beta);
+    if constexpr (of::LEAN)
+      e.move_lean_rows(alpha, beta);
+    else
+      e.move_rows(alpha, beta);
 #pragma unroll
     for (int k = 0; k < of::FAR; k++)
       if (far_row[k] >= 0) move_far(far[k], from + far_row[k], tag, halo_p[first_far + k * blockDim.x], alpha, beta);
@@ -410,9 +486,13 @@ __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors 
     e.mail.epoch++;
     __syncthreads();
     e.step_rows(alpha);
-    e.multiply_rows();
+    if constexpr (of::ROLLED)
+      e.multiply_rolled(backwards);
+    else
+      e.multiply_rows();
     if (BLOCKS) e.precondition_rows();
     send_sums(shared, e.sums, mail);
+    if (of::BOTH_WAYS && e.rounds) e.stream.prefetch(a, e.t.first_unit);
   }
   e.end();
   if (blockIdx.x == 0) {

@@ -75,7 +75,9 @@ template <> __device__ const double *direction_of(const ht_cuda_cg_vectors &v) {
 template <> __device__ const float *direction_of(const ht_cuda_cg_vectors &v) { return v.narrow[v.scalars->iteration & 1]; }
 
 // The sums of a product, and the conclusions where no other kernel has more.
-template <int COUNT> __device__ inline void leave_sums(const ht_cuda_cg_vectors &v, const double *values, int stride, int update_blocks) {
+template <int COUNT>
+__device__ inline void leave_sums(const ht_store_view &a, const ht_cuda_cg_vectors &v, const double *values, int stride,
+                                  int update_blocks) {
   __shared__ double shared[WARPS];
 #pragma unroll
   for (int k = 0; k < COUNT; k++) {
@@ -83,7 +85,7 @@ template <int COUNT> __device__ inline void leave_sums(const ht_cuda_cg_vectors 
     if (threadIdx.x == 0) v.sums[(S_PAP + k) * stride + blockIdx.x] = sum;
   }
   if (v.inverse_blocks) return; // ht_cg_precondition has the other sums
-  leave(v, stride, {update_blocks, (int)gridDim.x, S_PAP + COUNT});
+  leave(a, v, stride, {update_blocks, (int)gridDim.x, S_PAP + COUNT});
 }
 
 // At 16 bits a warp reads so little of a slice that the next one may be asked for in L2 without driving other data out of it.
@@ -131,7 +133,7 @@ __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors
                            first ? (double)sums.read.at_16 : 0,
                            first ? (double)sums.read.at_32 : 0,
                            first ? (double)sums.read.at_64 : 0};
-  leave_sums<MODE == BY_GROUP ? 8 : 3>(v, values, stride, update_blocks);
+  leave_sums<MODE == BY_GROUP ? 8 : 3>(a, v, values, stride, update_blocks);
 }
 
 #if __CUDA_ARCH__ >= 900
@@ -165,7 +167,7 @@ __device__ inline void multiply_with_ring(const ht_store_view &a, const ht_cuda_
   }
   let_the_next_begin();
   const double values[] = {sums.pap, sums.rms, sums.sms};
-  leave_sums<3>(v, values, stride, update_blocks);
+  leave_sums<3>(a, v, values, stride, update_blocks);
 }
 #endif
 

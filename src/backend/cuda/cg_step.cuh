@@ -67,11 +67,19 @@ __device__ inline void tell(const ht_cuda_cg_vectors &v, const ht_cuda_cg_scalar
   __threadfence_system();
 }
 
-// The rule of EvoCG section 4.7, and the error budget of policy/policy.c with the calibration of the look before.
+// A direction so far below the mean is one that has not been reached yet, as in policy/policy.c: by the next look it may be as large.
+__device__ inline double norm2_until_next_look(const ht_cuda_cg_scalars &c, double norm2) {
+  constexpr double REACHED = 1e-4;
+  return norm2 < REACHED * c.mean_norm2 ? c.mean_norm2 : norm2;
+}
+
+// The rule of EvoCG section 4.7, and the error budget of policy/policy.c with the calibration of the look before, and the mean of the
+// direction before.
 __device__ inline int decide(const ht_cuda_cg_scalars &c, double norm2, double largest, double e16, double e32, double blocks) {
   if (c.decide_rule == DECIDE_RULE) return largest < 1e-11 ? LEVEL_16 : largest < 1e-10 ? LEVEL_32 : LEVEL_64;
   double budget = fmin(c.theta * c.target, c.eta * c.norm_r) / c.alpha, share = budget * budget / blocks;
-  return c.calibration_16 * e16 * e16 * norm2 <= share ? LEVEL_16 : c.calibration_32 * e32 * e32 * norm2 <= share ? LEVEL_32 : LEVEL_64;
+  double p2 = norm2_until_next_look(c, norm2);
+  return c.calibration_16 * e16 * e16 * p2 <= share ? LEVEL_16 : c.calibration_32 * e32 * e32 * p2 <= share ? LEVEL_32 : LEVEL_64;
 }
 
 // s_i^2: exponents stay far from the ends of the range, as the store checks.

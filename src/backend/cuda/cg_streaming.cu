@@ -77,7 +77,7 @@ template <bool NARROW, bool BLOCKS> __device__ inline void update(const ht_store
   if (c.event != CONTINUE) return;
   let_the_next_begin();
   int lane = threadIdx.x & 31;
-  double alpha = c.alpha, beta = c.beta, rz = 0, rr = 0, predicted_16 = 0, predicted_32 = 0;
+  double alpha = c.alpha, beta = c.beta, rz = 0, rr = 0, pp = 0, predicted_16 = 0, predicted_32 = 0;
   bool looking = c.iteration >= c.decide_at;
   int which = BLOCKS ? NOW : c.owed ? BOTH : c.later ? LATER : NOW;
   double owed_alpha = c.owed_alpha, owed_beta = c.owed_beta;
@@ -100,6 +100,7 @@ template <bool NARROW, bool BLOCKS> __device__ inline void update(const ht_store
     rr = fma(w.x * r.x, r.x, fma(w.y * r.y, r.y, rr));
     ((double2 *)v.r)[i] = r;
     p = next.store(i, {fma(beta, p.x, z.x), fma(beta, p.y, z.y)});
+    pp = fma(p.x, p.x, fma(p.y, p.y, pp));
     if (!looking) continue;
     look l = look_at(p, e);
     if (lane) continue;
@@ -110,8 +111,8 @@ template <bool NARROW, bool BLOCKS> __device__ inline void update(const ht_store
     else if (alpha > 0)
       v.block_level[block] = (uint8_t)max(c.floor, decide(c, l.norm2, l.caller_max, e16, e32, (double)a.blocks));
   }
-  const double values[] = {rz, rr, predicted_16, predicted_32};
-  for (int k = 0; k < (looking ? 4 : 2); k++) {
+  const double values[] = {rz, rr, pp, predicted_16, predicted_32};
+  for (int k = 0; k < (looking ? 5 : c.decide_rule == DECIDE_BUDGET ? 3 : 2); k++) {
     double sum = block_sum(values[k], shared);
     if (threadIdx.x == 0) v.sums[(S_RZ + k) * stride + blockIdx.x] = sum;
   }
@@ -191,5 +192,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
     double sum = block_sum(values[k], shared);
     if (threadIdx.x == 0) v.sums[(S_RMS + k) * stride + blockIdx.x] = sum;
   }
-  leave(v, stride, {update_blocks, multiply_blocks, by_group ? S_COUNT : S_ERROR_16});
+  leave(a, v, stride, {update_blocks, multiply_blocks, by_group ? S_COUNT : S_ERROR_16});
 }

@@ -10,6 +10,7 @@ constexpr double LEAST_BETA = 0.01; // of a step that is put off
 enum {
   S_RZ,
   S_RR,
+  S_PP,
   S_PREDICTED_16,
   S_PREDICTED_32,
   S_PAP,
@@ -50,7 +51,7 @@ __device__ inline double block_sum(double v, double *shared) {
 }
 
 // Conclusions of the iteration, by one thread; `total` as in the enum above.
-__device__ inline void conclude(const ht_cuda_cg_vectors &v, const double *total) {
+__device__ inline void conclude(const ht_store_view &a, const ht_cuda_cg_vectors &v, const double *total) {
   ht_cuda_cg_scalars s = *v.scalars;
   const double sum[HT_SUMS] = {total[S_RZ], total[S_PAP], total[S_RMS], total[S_SMS], total[S_RR]};
   int64_t looked = s.iteration >= s.decide_at;
@@ -62,6 +63,7 @@ __device__ inline void conclude(const ht_cuda_cg_vectors &v, const double *total
   s.later = !v.inverse_blocks && !s.owed && (event == CONTINUE || event == PAUSE) && s.beta >= LEAST_BETA; // a pause changes no bit
   record(v, s);
   for (int k = 0; k < 3; k++) s.level_groups[k] += total[S_LEVEL_16 + k];
+  if (s.decide_rule == DECIDE_BUDGET) s.mean_norm2 = total[S_PP] / (double)a.blocks;
   if (looked && s.decide_rule == DECIDE_BUDGET) {
     if (total[S_PREDICTED_16] > 0) s.calibration_16 = SAMPLE * total[S_ERROR_16] / total[S_PREDICTED_16];
     if (total[S_PREDICTED_32] > 0) s.calibration_32 = SAMPLE * total[S_ERROR_32] / total[S_PREDICTED_32];
@@ -78,7 +80,7 @@ struct before {
   int update_blocks, multiply_blocks, count;
 };
 
-__device__ __noinline__ void finish(const ht_cuda_cg_vectors &v, int stride, before b) {
+__device__ __noinline__ void finish(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, before b) {
   __shared__ double total[S_COUNT];
   __threadfence();
   int lane = threadIdx.x & 31;
@@ -90,20 +92,20 @@ __device__ __noinline__ void finish(const ht_cuda_cg_vectors &v, int stride, bef
     if (lane == 0) total[k] = sum;
   }
   __syncthreads();
-  if (threadIdx.x == 0) conclude(v, total);
+  if (threadIdx.x == 0) conclude(a, v, total);
   __syncthreads();
   if (v.scalars->event != CONTINUE) tell(v, *v.scalars);
 }
 
 // The last block to be through draws the conclusions.
-__device__ inline void leave(const ht_cuda_cg_vectors &v, int stride, before b) {
+__device__ inline void leave(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, before b) {
   __shared__ bool last;
   if (threadIdx.x == 0) {
     __threadfence();
     last = atomicAdd(&v.scalars->finished, 1u) == gridDim.x - 1;
   }
   __syncthreads();
-  if (last) finish(v, stride, b);
+  if (last) finish(a, v, stride, b);
 }
 
 } // namespace ht

@@ -12,9 +12,7 @@ enum {
   WARPS = THREADS / 32,
   SUMS = 16,
   STATIC_SHARED = 4096,
-  RING_CAPABILITY = 90,
-  NARROW_WARPS = 20,
-  WIDE_WARPS = 16 /* of a block with one row a thread, and with several: these need more registers */
+  RING_CAPABILITY = 90
 };
 
 /* ---- making ---- */
@@ -173,7 +171,7 @@ static const ht_kernel persistent_kernels[2][HT_LEVELS][MANY_THREADS + 1] = {LEV
 static ht_kernel persistent_kernel(const ht_engine *e, int level) {
   int rows_log2 = 0;
   while (1 << rows_log2 < e->rows) rows_log2++;
-  return persistent_kernels[e->v.inverse_blocks != NULL][level][e->block > 32 * WIDE_WARPS ? MANY_THREADS : rows_log2];
+  return persistent_kernels[e->v.inverse_blocks != NULL][level][e->block > 32 * HT_WIDE_WARPS ? MANY_THREADS : rows_log2];
 }
 
 static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cuda->shared_block_bytes - STATIC_SHARED); }
@@ -187,7 +185,7 @@ static ht_status make_persistent(ht_engine *e) {
   HT_TRY(e->ctx, ht_cuda_fill(e->cuda, HT_MAIL_BYTES, 0, e->v.sums));
   HT_TRY(e->ctx, ht_cuda_fill(e->cuda, rows, 0, e->v.exchange));
   HT_TRY(e->ctx, ht_cuda_send(e->cuda, sizeof first, first, e->v.epochs));
-  int64_t slices = store->patch_slices_most, most = slices > NARROW_WARPS ? WIDE_WARPS : NARROW_WARPS,
+  int64_t slices = store->patch_slices_most, most = slices > HT_NARROW_WARPS ? HT_WIDE_WARPS : HT_NARROW_WARPS,
           warps = slices < most ? slices : most;
   e->block = (unsigned)(32 * warps);
   for (e->rows = 1; e->rows * warps < slices;) e->rows *= 2;
@@ -372,6 +370,7 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
                                     .later = told->later,
                                     .owed_alpha = told->owed_alpha,
                                     .owed_beta = told->owed_beta,
+                                    .mean_norm2 = goes_on ? told->mean_norm2 : 0,
                                     .calibration_16 = goes_on ? told->calibration_16 : widest,
                                     .calibration_32 = goes_on ? told->calibration_32 : widest};
 }
@@ -502,13 +501,8 @@ static void add_bytes(const ht_engine *e, ht_cg_state *s, int64_t iterations) {
   const ht_cuda_cg_scalars *told = e->v.told;
   double rest = 2 + (HT_WARP * 4 + 4) * (a->units ? (double)a->index_units / (double)a->units : 0); /* of a unit, beside its values */
   double groups = told->level_groups[0] + told->level_groups[1] + told->level_groups[2];
-  if (!(groups > 0) && e->highest > HT_LEVEL_16) { /* all of it, whatever is exact */
-    double row = e->highest == HT_LEVEL_64 ? 8 : 4, units = (double)a->units * (width[e->highest] + rest);
-    s->bytes_level[e->highest] += (double)iterations * (units + (double)a->padded * row + (double)a->slices * 16);
-    return;
-  }
   if (!(groups > 0)) { /* one level for all */
-    s->bytes_level[e->highest] += (double)iterations * e->store->info.bytes_level[e->highest];
+    s->bytes_level[e->highest] += (double)iterations * e->store->info.bytes_whole[e->highest];
     return;
   }
   double rows = (double)iterations * ((double)a->padded * 8 + (double)a->slices * 16);

@@ -3,7 +3,7 @@
 #include "backend/cuda/engine.h"
 #include "backend/cuda/tilecsc.h"
 
-enum { STEP_THREADS = 512, STEP_WARPS = STEP_THREADS / 32, STEP_SUMS = 5 };
+enum { STEP_THREADS = 512, STEP_WARPS = STEP_THREADS / 32, STEP_SUMS = 6 };
 
 /* Bytes that a product reads: a tile's streams at its level, the row indices and the metadata. */
 static ht_status count_bytes(ht_engine *e, const ht_tilecsc_view *a) {

@@ -11,7 +11,7 @@ namespace {
 
 enum { THREADS = 512, WARPS = THREADS / 32, HELD = 2 }; // column blocks that a warp keeps in registers from one phase to the next
 // What each block leaves in `sums`, gridDim.x numbers each.
-enum { S_RR, S_RZ, S_BYTES };
+enum { S_RR, S_RZ, S_BYTES, S_PP = S_BYTES + 3 };
 
 // Sums over the block of N values a thread, in all threads.
 template <int N> __device__ inline void block_sums(double (&v)[N], double (*shared)[WARPS]) {
@@ -155,6 +155,24 @@ __device__ inline void update(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vec
   }
 }
 
+// ||p||^2 of the direction that is about to change, over the grid: what a budget compares the next one's blocks with.
+__device__ inline void leave_square(const ht_cuda_cg_vectors &v, const share &my, int lane, double (*shared)[WARPS]) {
+  double square[1] = {0};
+#pragma unroll 1
+  for (int64_t block = my.first; block < my.blocks; block += my.stride) {
+    double2 p = ((const double2 *)v.p)[block * 32 + lane];
+    square[0] = fma(p.x, p.x, fma(p.y, p.y, square[0]));
+  }
+  leave_sums(v.sums + S_PP * gridDim.x, square, shared);
+}
+
+__device__ inline void take_square(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars &c,
+                                   double (*shared)[WARPS]) {
+  double square[1];
+  take_sums(v.sums + S_PP * gridDim.x, gridDim.x, square, shared);
+  if (threadIdx.x == 0) c.mean_norm2 = square[0] / (double)f.blocks;
+}
+
 // The iterate and the new direction.
 template <bool FIRST>
 __device__ inline void redirect(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v, const ht_cuda_cg_scalars &c, const share &my,
@@ -220,7 +238,10 @@ template <bool FIRST> __device__ inline void step(const ht_cuda_tiles_facts &f, 
     update<FIRST>(f, v, my, lane, alpha, held, sum);
     leave_sums(v.sums + S_RR * gridDim.x, sum, shared);
     if (counting) count(f, v, my, shared);
+    bool comparing = !FIRST && c.decide_rule == DECIDE_BUDGET && c.iteration >= c.decide_at;
+    if (comparing) leave_square(v, my, lane, shared);
     grid.sync();
+    if (comparing) take_square(f, v, c, shared);
     take_sums(v.sums + S_RR * gridDim.x, gridDim.x, sum, shared);
     if (threadIdx.x == 0) {
       if (!FIRST) c.alpha = alpha;

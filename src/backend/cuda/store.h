@@ -4,6 +4,9 @@
 #include "backend/cuda/cuda.h"
 #include "backend/cuda/view.h"
 
+/* Warps of the persistent engine's blocks with one row a thread, and with several: these need more registers. */
+enum { HT_NARROW_WARPS = 20, HT_WIDE_WARPS = 16 };
+
 struct ht_store {
   ht_context *ctx;
   ht_cuda *cuda;

@@ -1,4 +1,5 @@
 /* How the rows are put in order, slices and patches: on the host, from the pattern. SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 #include "backend/cuda/store.h"
@@ -7,7 +8,7 @@
 enum {
   THREADS_MOST = 512, /* of a block of the persistent engine with several lanes a row */
   WINDOW = 1024,      /* rows that are sorted together where there are no patches */
-  LANE_GROUPS = 32,
+  LANE_UNITS = 32,    /* a lane's of a slice at most */
   SORTED_LENGTHS = 4096,
   PARALLEL_FROM = 20000 /* rows */
 };
@@ -119,43 +120,88 @@ static int least_lanes_log2(const ht_store *store, const ht_csr_view *a) {
   return lanes_log2;
 }
 
+/* How slices are cut: lanes a row at least, and units a lane at most. */
+typedef struct cut {
+  int least_log2, units;
+} cut;
+
 /* The slice that begins at row i: more lanes a row where the rows are long, and rows that do not cross an alignment of their number. */
-static int slice_lanes_log2(const ht_store *store, int64_t i, int least) {
-  for (int lanes_log2 = least;; lanes_log2++) {
+static int slice_lanes_log2(const ht_store *store, int64_t i, cut c) {
+  for (int lanes_log2 = c.least_log2;; lanes_log2++) {
     int64_t rows = HT_WARP >> lanes_log2, longest = 0;
     if (lanes_log2 == HT_LANES_LOG2_MOST) return lanes_log2;
     if (i % rows) continue;
     for (int64_t k = i; k < i + rows; k++)
       if (store->start[k + 1] - store->start[k] > longest) longest = store->start[k + 1] - store->start[k];
-    if (longest <= (int64_t)(2 * LANE_GROUPS) << lanes_log2) return lanes_log2;
+    if (longest <= (int64_t)(2 * c.units) << lanes_log2) return lanes_log2;
   }
 }
 
 /* The slices of 32 rows, which none of theirs leaves; `slice` NULL: only their number. */
-static int64_t cut_warp(const ht_store *store, int64_t begin, int least, ht_slice_info *slice) {
+static int64_t cut_warp(const ht_store *store, int64_t begin, cut c, ht_slice_info *slice) {
   int64_t count = 0;
   for (int64_t i = begin; i < begin + HT_WARP; count++) {
-    int lanes_log2 = slice_lanes_log2(store, i, least);
+    int lanes_log2 = slice_lanes_log2(store, i, c);
     if (slice) slice[count] = (ht_slice_info){.row = (int32_t)i, .lanes_log2 = (uint8_t)lanes_log2};
     i += HT_WARP >> lanes_log2;
   }
   return count;
 }
 
+/* Slices of the patch that has most. */
+static int64_t most_slices(const ht_store *store, cut c) {
+  const ht_store_view *v = &store->view;
+  int threads = store->ctx->threads;
+  int64_t most = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(max : most) if (v->padded > PARALLEL_FROM)
+  for (int64_t p = 0; p < v->patches; p++) {
+    int64_t slices = 0;
+    for (int64_t i = p * v->patch_rows; i < (p + 1) * v->patch_rows; i += HT_WARP) slices += cut_warp(store, i, c, NULL);
+    if (slices > most) most = slices;
+  }
+  return most;
+}
+
+/* The least warps a block, among those that there are kernels for, that have a slice each, or a row a thread more. */
+static int64_t room_of(int64_t slices) {
+  if (slices > HT_WIDE_WARPS && slices <= HT_NARROW_WARPS) return HT_NARROW_WARPS;
+  int64_t room = HT_WIDE_WARPS;
+  while (room < slices) room *= 2;
+  return room;
+}
+
+/* A patch is multiplied when its longest slice is: rows much longer than the mean get more lanes, as far as no thread gets more rows. */
+static cut choose_cut(const ht_store *store, const ht_csr_view *a) {
+  static const double LONG = 1.5;
+  cut c = {least_lanes_log2(store, a), LANE_UNITS};
+  if (!store->plan.patch_rows) return c;
+  int64_t room = room_of(most_slices(store, c));
+  int low = (int)ceil(LONG * (double)a->nnz / (double)a->n / (2 << c.least_log2));
+  while (low < c.units) { /* fewer units a lane, more slices */
+    int middle = (low + c.units) / 2;
+    if (most_slices(store, (cut){c.least_log2, middle}) <= room)
+      c.units = middle;
+    else
+      low = middle + 1;
+  }
+  return c;
+}
+
 static ht_status make_slices(ht_store *store, const ht_csr_view *a) {
   ht_store_view *v = &store->view;
-  int least = least_lanes_log2(store, a), threads = store->ctx->threads;
+  cut c = choose_cut(store, a);
+  int threads = store->ctx->threads;
   int64_t warps = v->padded / HT_WARP, *first;
   HT_TRY(store->ctx, ht_allocate(store->ctx, warps + 1, sizeof *first, &first));
 #pragma omp parallel for schedule(static) num_threads(threads) if (v->padded > PARALLEL_FROM)
-  for (int64_t w = 0; w < warps; w++) first[w + 1] = cut_warp(store, w * HT_WARP, least, NULL);
+  for (int64_t w = 0; w < warps; w++) first[w + 1] = cut_warp(store, w * HT_WARP, c, NULL);
   first[0] = 0;
   for (int64_t w = 0; w < warps; w++) first[w + 1] += first[w];
   v->slices = first[warps];
   ht_status status = ht_allocate(store->ctx, v->slices + 1, sizeof *store->slice, &store->slice);
 #pragma omp parallel for schedule(static) num_threads(threads) if (v->padded > PARALLEL_FROM)
   for (int64_t w = 0; w < warps; w++)
-    if (status == HT_OK) cut_warp(store, w * HT_WARP, least, store->slice + first[w]);
+    if (status == HT_OK) cut_warp(store, w * HT_WARP, c, store->slice + first[w]);
   if (status == HT_OK) store->slice[v->slices] = (ht_slice_info){.row = (int32_t)v->padded};
   ht_release(store->ctx, first);
   HT_TRY(store->ctx, status);
