@@ -5,14 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-  MIXED = HT_ENGINE_MIXED,
-  MODES = HT_ENGINE_MODES,
-  THREADS = 256,
-  WARPS = THREADS / 32,
-  SUMS = 16,
-  STATIC_SHARED = 4096
-};
+enum { MIXED = HT_ENGINE_MIXED, MODES = HT_ENGINE_MODES, THREADS = 256, WARPS = THREADS / 32, SUMS = 16, STATIC_SHARED = 4096 };
 
 /* ---- making ---- */
 
