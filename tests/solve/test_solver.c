@@ -77,7 +77,7 @@ static void threads_are_as_many_as_the_size_is_worth(void **state) {
   static const struct {
     const char *size;
     int threads;
-  } cases[] = {{"10", 1}, {"100", 1}, {"300", 3}};
+  } cases[] = {{"10", 1}, {"50", 1}, {"300", 3}};
   ht_context *ctx;
   (void)state;
   OK(ht_context_create(&ctx));
