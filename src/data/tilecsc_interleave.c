@@ -111,7 +111,7 @@ static int list_group(filling *f, uint32_t *list) {
 
 /* Entries at places at, at + 2, ... Returns how often the most that meet must be halved to leave one. */
 static int place_group(filling *f, uint32_t at, uint32_t *place, uint16_t *index) {
-  uint32_t list[LANES];
+  uint32_t list[LANES] = {0}; /* an analyser cannot tell that as many are listed as are read */
   int most = list_group(f, list), halvings = 0;
   while (1 << halvings < most) halvings++;
   for (int k = 0; k < f->count[0] + f->count[1]; k++) {
