@@ -20,7 +20,7 @@ typedef struct filling {
   uint8_t column_at[2][BANKS];
 } filling;
 
-enum { TAKEN = UINT32_MAX };
+static const uint32_t TAKEN = UINT32_MAX;
 
 static int capacity(const filling *f, int half) { return half ? f->size - HALF : f->size < HALF ? f->size : HALF; }
 
