@@ -262,7 +262,7 @@ static int make_learner(run *r, ht_learner **learner) {
   static const double values[] = {1, 2, 3};
   const ht_csr_view rows[] = {{3, 3, row_start, columns, values}, {3, 3, row_start, columns, values}};
   const ht_learner_settings settings = {
-      .ppo = {0.2, 0.25, 0.02, 1e-4, 0.5, 2, 3}, .hidden = 9, .lanes = 4, .steps = 2, .most_rows = 1, .rtol = 1e-10};
+      .ppo = {0.2, 0.25, 0.02, 1e-4, 0.5, 2, 3, 0, 0}, .hidden = 9, .lanes = 4, .steps = 2, .most_rows = 1, .rtol = 1e-10};
   return r->cuda->learner_create(r->ctx, &settings, 2, rows, learner);
 }
 
