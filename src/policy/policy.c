@@ -96,11 +96,15 @@ static ht_policy budget(const ht_policy_options *o) {
 }
 
 /* From this many nonzeros a row 16-bit values pay even for half as many iterations again. Elasticity, with several unknowns
- * a node, pays up to half for translations kept, and its small eigenvalues sink below the 16-bit error (docs/decisions/0003). */
+ * a node, pays up to half for translations kept, and its small eigenvalues sink below the 16-bit error (docs/decisions/0003). Where columns
+ * are gathered 16 bits save little time more than 32. */
 static const double LONG_ROWS = 16;
 
+static int is_gathered(const ht_policy_facts *f) { return f->gathers > f->nonzeros / 2; }
+
 static ht_level level_to_replace(const ht_policy_facts *f) {
-  return f->nonzeros_per_row < LONG_ROWS || f->unknowns_per_node > 1 || !(f->error_16 > 0) ? HT_LEVEL_32 : HT_LEVEL_16;
+  int bears_16 = f->error_16 > 0 && f->unknowns_per_node <= 1 && !is_gathered(f);
+  return bears_16 && f->nonzeros_per_row >= LONG_ROWS ? HT_LEVEL_16 : HT_LEVEL_32;
 }
 
 /* Where all values are exact at 16 bits nothing has to be replaced. */
@@ -116,12 +120,10 @@ static const double STENCIL_ROWS = 6;
 
 /* A device with engines of its own gains by whole products at a lower level alone: reading each group at a level of its own costs it more
  * than the bytes save. Matrices that keep constants bear 16 bits far below their smallest eigenvalue, since delta16 holds their smoothest
- * vector: there no error is watched. Elasticity, with other smooth vectors, takes half as many iterations again; and where columns are
- * gathered 16 bits save little more time than 32. Where a level proves too low the next one follows. */
+ * vector: there no error is watched. Where a level proves too low the next one follows. */
 static ht_policy choose_on_device(const ht_policy_facts *f, char *why) {
-  int gathered = f->gathers > f->nonzeros / 2;
-  int stencil = f->keeps_constants && f->unknowns_per_node == 1 && f->error_16 > 0 && f->nonzeros_per_row >= STENCIL_ROWS;
-  ht_level level = gathered ? HT_LEVEL_32 : stencil ? HT_LEVEL_16 : level_to_replace(f);
+  int gathered = is_gathered(f), stencil = f->keeps_constants && f->unknowns_per_node == 1 && f->nonzeros_per_row >= STENCIL_ROWS;
+  ht_level level = stencil && !gathered && f->error_16 > 0 ? HT_LEVEL_16 : level_to_replace(f);
   ht_policy p = fixed("auto", level);
   p.error_start = level == HT_LEVEL_16 && !f->keeps_constants ? f->error_16 : 0;
   snprintf(why, 256,

@@ -22,7 +22,7 @@ static const choice choices[] = {
     {"7 points", 7, 0, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_16, 0},
     {"7 points, rows and columns scaled", 7, 0, 1, 0, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0},
     {"5 points", 5, 0, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0},
-    {"quadratic tetrahedra", 27, 0.9, 1, 1, 0, 0, HT_LEVEL_16, HT_LEVEL_32, 0},
+    {"quadratic tetrahedra", 27, 0.9, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0},
     {"elasticity", 79, 0, 3, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0},
     {"27 points, exact", 27, 0, 1, 1, 0, 1, HT_LEVEL_16, HT_LEVEL_16, 0},
     {"27 points in the cache", 27, 0, 1, 1, 1, 0, HT_LEVEL_64, HT_LEVEL_64, 0},
