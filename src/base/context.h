@@ -9,9 +9,9 @@
 
 enum { HT_ERROR_TEXT = 1024, HT_TRAIL_TEXT = 2048, HT_MOST_THREADS = 4096 };
 
-/* What a thread should have to go over between two barriers: 20 us where it is in cache (45 GB/s a core), 100 us where it is not. A barrier
- * costs about a microsecond where all threads run, so that two pay from a tenth of this on, but then they save microseconds; it costs a
- * time slice, milliseconds, where one of them waits for a core (docs/decisions/0003). */
+/* What a thread should have to go over between two barriers: 5 us where it is in cache (45 GB/s a core), 25 us where it is not. A barrier
+ * costs about a microsecond where all threads run, so that two pay from less than half of this on, but then they save microseconds; it
+ * costs a time slice, milliseconds, where one of them waits for a core (docs/decisions/0003). */
 enum { HT_BYTES_A_THREAD = 1 << 18 };
 
 struct ht_context {

@@ -95,16 +95,16 @@ static ht_policy budget(const ht_policy_options *o) {
       .start = HT_LEVEL_64, .decide = decide_budget, .rule = HT_DECIDE_BUDGET, .theta = o->budget_theta, .eta = o->budget_eta};
 }
 
-/* From this many nonzeros a row 16-bit values pay even for half as many iterations again. Elasticity, with several unknowns
- * a node, pays up to half for translations kept, and its small eigenvalues sink below the 16-bit error (docs/decisions/0003). Where columns
- * are gathered 16 bits save little time more than 32. */
+/* From this many nonzeros a row 16-bit values pay even for half as many iterations again. */
 static const double LONG_ROWS = 16;
 
 static int is_gathered(const ht_policy_facts *f) { return f->gathers > f->nonzeros / 2; }
 
-static ht_level level_to_replace(const ht_policy_facts *f) {
+/* 16 bits for rows of so many nonzeros and more. Elasticity, with several unknowns a node, pays up to half for translations kept, and its
+ * small eigenvalues sink below the 16-bit error (docs/decisions/0003). Where columns are gathered 16 bits save little time more than 32. */
+static ht_level level_to_replace(const ht_policy_facts *f, double rows) {
   int bears_16 = f->error_16 > 0 && f->unknowns_per_node <= 1 && !is_gathered(f);
-  return bears_16 && f->nonzeros_per_row >= LONG_ROWS ? HT_LEVEL_16 : HT_LEVEL_32;
+  return bears_16 && f->nonzeros_per_row >= rows ? HT_LEVEL_16 : HT_LEVEL_32;
 }
 
 /* Where all values are exact at 16 bits nothing has to be replaced. */
@@ -122,14 +122,13 @@ static const double STENCIL_ROWS = 6;
  * than the bytes save. Matrices that keep constants bear 16 bits far below their smallest eigenvalue, since delta16 holds their smoothest
  * vector: there no error is watched. Where a level proves too low the next one follows. */
 static ht_policy choose_on_device(const ht_policy_facts *f, char *why) {
-  int gathered = is_gathered(f), stencil = f->keeps_constants && f->unknowns_per_node == 1 && f->nonzeros_per_row >= STENCIL_ROWS;
-  ht_level level = stencil && !gathered && f->error_16 > 0 ? HT_LEVEL_16 : level_to_replace(f);
+  ht_level level = level_to_replace(f, f->keeps_constants ? STENCIL_ROWS : LONG_ROWS);
   ht_policy p = fixed("auto", level);
   p.error_start = level == HT_LEVEL_16 && !f->keeps_constants ? f->error_16 : 0;
   snprintf(why, 256,
            "fixed:%s with exact residual replacement: %.1f nonzeros a row, %d unknown%s a node%s, more bytes than stay on the chip",
            level == HT_LEVEL_16 ? "bf16" : "f32", f->nonzeros_per_row, f->unknowns_per_node, f->unknowns_per_node == 1 ? "" : "s",
-           gathered ? ", columns gathered" : "");
+           is_gathered(f) ? ", columns gathered" : "");
   return p;
 }
 
@@ -150,7 +149,7 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
     return fixed("auto", HT_LEVEL_64);
   }
   if (f->device) return choose_on_device(f, why);
-  ht_level level = level_to_replace(f);
+  ht_level level = level_to_replace(f, LONG_ROWS);
   ht_policy p = {.start = level,
                  .replaces = 1,
                  .fallback = decide_budget,
