@@ -38,9 +38,11 @@ __device__ inline void bulk_copy(uint32_t to, const void *from, uint32_t bytes, 
                "r"(barrier)
                : "memory");
 }
-// To L2 only.
+// To L2 only; nothing before 9.0, which has no copy engine.
 __device__ inline void bulk_prefetch(const void *from, uint32_t bytes) {
+#if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+#endif
 }
 
 __device__ inline void load_shared(uint32_t &v, uint32_t from) { asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(from)); }

@@ -2,6 +2,7 @@
 // memory, and those between in global memory. Patches have no slices by offsets, so that a group's indices lie where its values do.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include "backend/cuda/bulk.cuh"
 #include "backend/cuda/product.cuh"
 
 namespace ht {
@@ -233,7 +234,7 @@ template <int LEVEL, bool BOTH_WAYS> struct ahead {
     const void *array = lane == 0 ? a.index : lane == 1 ? a.head : lane == 2 ? a.mid : (const void *)a.tail;
     int bytes = HT_WARP * (int)(lane == 3 ? sizeof *a.tail : sizeof *a.head); // a unit
     const char *from = (const char *)array + (first + unit) * bytes;
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"((end - unit) * bytes) : "memory");
+    bulk_prefetch(from, (uint32_t)((end - unit) * bytes));
   }
   __device__ double multiply(const slice_plan &s, const ht_store_view &a, int64_t first, const slice_plan *plan, int slices,
                              const double *p, double sum) {
