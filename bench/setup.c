@@ -3,15 +3,30 @@
  * engines are chosen by size, as always. With --solve 1 the first solve on each fresh solver, too: of b = A times ones, from host memory;
  * and the ordering's part of "fresh".
  *
- *   setup [--backend NAME] [--threads N] [--repeats N] [--clock wall|cpu] [--solve 0|1] RECIPE...      RECIPE: 'stencil3d size=64
+ *   setup [--backend NAME] [--threads N] [--repeats N] [--clock wall|cpu] [--solve 0|1] [--phases 0|1] RECIPE...      RECIPE: 'stencil3d size=64
  * points=27'
  *
  * With tests/driver's libcuda in LD_LIBRARY_PATH and HT_FAKE_CUDA=timed it tells what the host's part of it costs on any machine: there
  * copies are the host's and kernels do nothing. Medians. SPDX-License-Identifier: BSD-3-Clause */
-#include "data/order_cache.h"
+#include "base/kept.h"
 #include "program.h"
 
 enum { MOST_REPEATS = 100 };
+
+/* With --phases 1: what the set-up tells of its parts. */
+static const char *telling; /* what is being prepared, or NULL */
+
+static void tell(void *user, ht_log_level level, const char *message) {
+  (void)user;
+  if (level == HT_LOG_DEBUG && telling && !strncmp(message, "set-up:", 7)) printf("  %-10s %s\n", telling, message + 8);
+}
+
+static double prepare(ht_solver *solver, const char *what) {
+  if (telling) telling = what;
+  double start = now();
+  require(ht_solver_prepare(solver));
+  return now() - start;
+}
 
 static ht_solver *make_solver(const char *backend, const ht_matrix *matrix) {
   ht_options *options;
@@ -22,12 +37,6 @@ static ht_solver *make_solver(const char *backend, const ht_matrix *matrix) {
   require(ht_solver_set_matrix(solver, matrix));
   ht_options_destroy(options);
   return solver;
-}
-
-static double prepare(ht_solver *solver) {
-  double start = now();
-  require(ht_solver_prepare(solver));
-  return now() - start;
 }
 
 static double solve(ht_solver *solver, const ht_matrix *matrix, double *ordering) {
@@ -45,9 +54,9 @@ static double solve(ht_solver *solver, const ht_matrix *matrix, double *ordering
   return time;
 }
 
-static double prepare_fresh(const char *backend, const ht_matrix *matrix, ht_solver **solver) {
+static double prepare_fresh(const char *backend, const ht_matrix *matrix, const char *what, ht_solver **solver) {
   *solver = make_solver(backend, matrix);
-  return prepare(*solver);
+  return prepare(*solver, what);
 }
 
 static void measure(const char *backend, const char *recipe, int repeats, int solving) {
@@ -56,15 +65,15 @@ static void measure(const char *backend, const char *recipe, int repeats, int so
   ht_solver *solver;
   ht_matrix *matrix = generate(recipe);
   for (int k = 0; k < repeats; k++) {
-    ht_order_forget(ctx);
-    fresh[k] = prepare_fresh(backend, matrix, &solver);
+    ht_kept_forget(ctx);
+    fresh[k] = prepare_fresh(backend, matrix, "fresh", &solver);
     if (k == 0) first = fresh[k];
     if (solving) solved[k] = solve(solver, matrix, &ordering[k]);
     ht_matrix_csr(matrix, NULL, NULL, &values);
     require(ht_matrix_set_values(matrix, values));
-    update[k] = prepare(solver);
+    update[k] = prepare(solver, "values");
     ht_solver_destroy(solver);
-    met[k] = prepare_fresh(backend, matrix, &solver);
+    met[k] = prepare_fresh(backend, matrix, "met", &solver);
     ht_solver_destroy(solver);
   }
   printf("%-50s %10lld %12lld %10.3f %10.3f %10.3f %10.3f %10.3f %10.3f\n", recipe, (long long)ht_matrix_rows(matrix),
@@ -88,15 +97,18 @@ int main(int argc, char **argv) {
       the_clock = strcmp(argv[k + 1], "cpu") ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID;
     else if (!strcmp(argv[k], "--solve"))
       solving = atoi(argv[k + 1]);
+    else if (!strcmp(argv[k], "--phases"))
+      telling = atoi(argv[k + 1]) ? "fresh" : NULL;
     else
       break;
   }
   if (k >= argc || repeats < 1 || repeats > MOST_REPEATS) {
-    fprintf(stderr, "usage: setup [--backend NAME] [--threads N] [--repeats N] [--clock wall|cpu] [--solve 0|1] RECIPE...\n");
+    fprintf(stderr, "usage: setup [--backend NAME] [--threads N] [--repeats N] [--clock wall|cpu] [--solve 0|1] [--phases 0|1] RECIPE...\n");
     return 2;
   }
   if (ht_context_create(&ctx) != HT_OK) return 3;
   require(ht_context_set_threads(ctx, threads));
+  ht_context_set_log(ctx, tell, NULL, telling ? HT_LOG_DEBUG : HT_LOG_WARNING);
   printf("%-50s %10s %12s %10s %10s %10s %10s %10s %10s\n", "milliseconds", "n", "nnz", "first", "ordering", "met", "fresh", "new values",
          "solve");
   for (; k < argc; k++) measure(backend, argv[k], repeats, solving);

@@ -6,6 +6,7 @@
 #include "backend/learning.h"
 #include "backend/tiles.h"
 #include "base/context.h"
+#include "base/fingerprint.h"
 
 /* Widths that every view shares. */
 enum {
@@ -228,6 +229,11 @@ typedef struct ht_store_options {
   int node;             /* consecutive unknowns that share their neighbours: 1 where that is not so */
   const int32_t *order; /* of the blocks, order[new] = old; with patches, each takes what fits its patch_rows; NULL: natural. Copied */
   int exactness_flags;  /* 0: every group is taken to need all bits */
+  const double *diagonal; /* of A */
+  /* For what the context keeps of patterns, or NULL: the pattern's fingerprint, and what `order` was made by */
+  const ht_fingerprint *pattern;
+  int ordering;              /* as it was asked for */
+  const char *ordering_name; /* what came of it */
 } ht_store_options;
 
 typedef struct ht_store_info {
@@ -315,8 +321,11 @@ typedef struct ht_backend {
    * store_multiply takes vectors in the caller's order, unscaled; block_level (host memory) NULL: FP64. engine_blocks: the engine takes
    * block-Jacobi, with blocks of the size that the store was made for. */
   void (*store_plan)(ht_context *ctx, const ht_csr_view *a, int64_t block, ht_store_engine asked, ht_store_plan *plan);
+  /* The ordering's name where the context knows how to arrange a store of this pattern with these options: store_create then needs no
+   * order. NULL: it does not. */
+  const char *(*store_met)(ht_context *ctx, const ht_store_options *options);
   ht_status (*store_create)(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, ht_store **store);
-  ht_status (*store_set_values)(ht_store *store, const ht_csr_view *a);
+  ht_status (*store_set_values)(ht_store *store, const ht_csr_view *a, const double *diagonal);
   void (*store_info)(const ht_store *store, ht_store_info *info);
   void (*store_multiply)(ht_store *store, const uint8_t *block_level, const double *x, double *y);
   void (*store_release)(ht_store *store);

@@ -190,14 +190,14 @@ static double weight(const ht_split_cost *c) { return c->bytes + 32 * c->x_lines
 /* Below this many lines of x a row the natural order is as good as it gets: neighbours share most of their lines. */
 static const double few_lines = 1.5, worth_reordering = 0.85;
 
-ht_status ht_order_auto(ht_context *ctx, const ht_node_graph *graph, int32_t **order) {
+ht_status ht_order_auto(ht_context *ctx, const ht_node_graph *graph, const ht_fingerprint *known, int32_t **order) {
   ht_split_cost natural, rcm;
   int32_t *found;
   *order = NULL;
   HT_TRY(ctx, ht_split_estimate(ctx, graph, NULL, &natural));
   if (natural.x_lines <= few_lines) return HT_OK;
   HT_TRY(ctx, ht_allocate(ctx, graph->nodes, sizeof *found, &found));
-  ht_status status = ht_order_rcm_kept(ctx, graph, found);
+  ht_status status = ht_order_rcm_kept(ctx, graph, known, found);
   if (status == HT_OK) status = ht_split_estimate(ctx, graph, found, &rcm);
   if (status == HT_OK && weight(&rcm) < worth_reordering * weight(&natural)) {
     *order = found;

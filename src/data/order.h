@@ -9,7 +9,7 @@
 ht_status ht_order_rcm(ht_context *ctx, const ht_node_graph *graph, int32_t *order);
 
 /* Reverse Cuthill-McKee where it clearly lowers what a product of the split storage reads, else the natural order.
- * *order comes from ht_allocate, or is NULL for natural. */
-ht_status ht_order_auto(ht_context *ctx, const ht_node_graph *graph, int32_t **order);
+ * *order comes from ht_allocate, or is NULL for natural. known: the graph's fingerprint, or NULL. */
+ht_status ht_order_auto(ht_context *ctx, const ht_node_graph *graph, const ht_fingerprint *known, int32_t **order);
 
 #endif

@@ -2,6 +2,8 @@
 #include "data/diagonal.h"
 #include "precond/precond.h"
 
+enum { PARALLEL_FROM = 20000 };
+
 typedef struct {
   ht_precond base;
   double *inverse; /* in the backend's memory */
@@ -24,6 +26,7 @@ static ht_status update(ht_precond *self, const ht_matrix *matrix) {
   HT_TRY(self->ctx, ht_precond_check_update(self, matrix));
   HT_TRY(self->ctx, ht_matrix_check_diagonal(self->ctx, matrix));
   ht_matrix_diagonal(matrix, j->host);
+#pragma omp parallel for schedule(static) num_threads(self->ctx->threads) if (self->n > PARALLEL_FROM)
   for (int64_t i = 0; i < self->n; i++) j->host[i] = 1 / j->host[i];
   HT_TRY(self->ctx, hand_over(j));
   return HT_OK;

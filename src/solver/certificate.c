@@ -20,22 +20,10 @@ double ht_norm2_of_square(const ht_certifier *c, const double *x, double square)
 
 double ht_norm2(const ht_certifier *c, const double *x) { return ht_norm2_of_square(c, x, c->backend->dot(c->ctx, c->op->n, x, x)); }
 
-static double matrix_norm_inf(const ht_matrix *a) {
-  double largest = 0;
-  int threads = a->ctx->threads;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(max : largest) if (a->nnz > 20000)
-  for (int64_t i = 0; i < a->n; i++) {
-    double sum = 0;
-    for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) sum += fabs(a->values[k]);
-    largest = fmax(largest, sum);
-  }
-  return largest;
-}
-
 /* A backend that works in the host's memory reads the matrix itself. Else the operator's product serves, and only a matrix that was
  * averaged for it is copied. */
 ht_status ht_certifier_init(ht_certifier *c, ht_context *ctx, const ht_matrix *matrix, int averaged, ht_operator *op) {
-  *c = (ht_certifier){.ctx = ctx, .op = op, .backend = op->backend, .matrix = matrix, .norm_inf = matrix ? matrix_norm_inf(matrix) : NAN};
+  *c = (ht_certifier){.ctx = ctx, .op = op, .backend = op->backend, .matrix = matrix, .norm_inf = matrix ? ht_matrix_norm_inf(matrix) : NAN};
   HT_TRY(ctx, c->backend->memory_create(ctx, op->n * (int64_t)sizeof(double), &c->work));
   if (!matrix) return HT_OK;
   if (!ht_backend_is_host(ctx, c->backend)) HT_TRY(ctx, ht_allocate(ctx, 3 * op->n, sizeof(double), &c->host));

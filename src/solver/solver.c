@@ -11,6 +11,8 @@
 #include "solver/guard.h"
 #include "solver/null_space.h"
 
+enum { PARALLEL_FROM = 20000 }; /* rows */
+
 struct ht_solver {
   ht_context *ctx;
   struct ht_options options;
@@ -194,13 +196,16 @@ static void inspect_matrix(ht_solver *s) {
            (long long)a->asymmetric_column + 1, (long long)a->asymmetric_column + 1, (long long)a->asymmetric_row + 1, a->asymmetry);
     return;
   }
-  ht_null_space_find(a, &s->null_space);
-  for (int64_t i = 0; i < a->n; i++) {
-    if (s->diagonal[i] > 0 || (s->diagonal[i] == 0 && s->null_space.empty_rows && ht_row_is_empty(a, i))) continue;
-    refuse(s, HT_INDEFINITE, "the diagonal entry of row %lld, counted from 1, is %g", (long long)i + 1, s->diagonal[i]);
-    return;
-  }
-  warn_singular(s);
+  ht_null_space_find(a, s->diagonal, &s->null_space);
+  int64_t bad = a->n, empty_rows = s->null_space.empty_rows;
+  const double *d = s->diagonal;
+#pragma omp parallel for schedule(static) num_threads(s->ctx->threads) reduction(min : bad) if (a->n > PARALLEL_FROM)
+  for (int64_t i = 0; i < a->n; i++)
+    if (!(d[i] > 0 || (d[i] == 0 && empty_rows && ht_row_is_empty(a, i))) && i < bad) bad = i;
+  if (bad < a->n)
+    refuse(s, HT_INDEFINITE, "the diagonal entry of row %lld, counted from 1, is %g", (long long)bad + 1, d[bad]);
+  else
+    warn_singular(s);
 }
 
 /* CG needs a matrix that is symmetric to the bit: the average with the transpose. The certificate uses the matrix as given. */
@@ -216,6 +221,8 @@ static ht_status choose_symmetric(ht_solver *s) {
   s->averaged = *s->matrix;
   s->averaged.values = values;
   s->averaged.symmetry = HT_SYMMETRIC;
+  s->averaged.diagonal = NULL; /* the matrix's own; half of the smallest numbers is not exact */
+  s->averaged.norm_inf = 0;
   s->symmetric = &s->averaged;
   ht_log(
       s->ctx, HT_LOG_WARNING,
@@ -246,6 +253,9 @@ static int64_t engine_block(const ht_solver *s) {
 
 static int is_paper(const ht_solver *s) { return s->options.solve.engine == HT_ENGINE_PAPER && s->options.op.format == HT_FORMAT_AUTO; }
 
+/* NULL: not known. */
+static const double *diagonal_of_symmetric(const ht_solver *s) { return s->symmetric == s->matrix ? s->diagonal : NULL; }
+
 static ht_status make_operator(ht_solver *s) {
   const ht_operator_options *o = &s->options.op;
   if (s->apply) return ht_operator_create_callback(s->ctx, s->n, s->apply, s->apply_user, &s->op);
@@ -254,7 +264,7 @@ static ht_status make_operator(ht_solver *s) {
   if (s->backend->store_create) {
     int engine;
     HT_TRY(s->ctx, choose_store_engine(s, &engine));
-    return ht_operator_create_store(s->ctx, s->backend, o, engine, engine_block(s), s->symmetric, &s->op);
+    return ht_operator_create_store(s->ctx, s->backend, o, engine, engine_block(s), s->symmetric, diagonal_of_symmetric(s), &s->op);
   }
   return ht_operator_create_split(s->ctx, s->backend, o, s->symmetric, &s->op);
 }
@@ -340,10 +350,11 @@ static double bytes_at(const ht_split_view *a, ht_level level) {
 /* NAN where there is none. */
 static double diagonal_range(const ht_solver *s) {
   double least = INFINITY, most = 0;
-  for (int64_t i = 0; s->diagonal && i < s->n; i++) {
-    if (!(s->diagonal[i] > 0)) continue;
-    least = fmin(least, s->diagonal[i]);
-    most = fmax(most, s->diagonal[i]);
+  const double *d = s->diagonal;
+#pragma omp parallel for schedule(static) num_threads(s->ctx->threads) reduction(min : least) reduction(max : most) if (s->n > PARALLEL_FROM)
+  for (int64_t i = 0; i < (d ? s->n : 0); i++) {
+    if (d[i] > 0 && d[i] < least) least = d[i];
+    if (d[i] > most) most = d[i];
   }
   return most > 0 ? most / least : NAN;
 }
@@ -382,6 +393,7 @@ static ht_policy_facts gather_facts(const ht_solver *s) {
 
 /* New values on the old pattern: the ordering and the analyses of the pattern are kept. */
 static ht_status update_values(ht_solver *s) {
+  s->op->diagonal = diagonal_of_symmetric(s);
   HT_TRY(s->ctx, s->op->update(s->op, s->symmetric));
   if (!s->precond->update || s->null_space.empty_rows)
     forget_precond(s); /* make_precond chooses again */
@@ -439,15 +451,20 @@ ht_status ht_solver_pretend_cache(ht_solver *s, double bytes) {
 static ht_status make_all(ht_solver *s) {
   if (s->op) HT_TRY(s->ctx, update_values(s));
   if (!s->op) HT_TRY(s->ctx, make_operator(s));
+  ht_lap(s->ctx, HT_PHASE_storing);
   if (!s->precond) HT_TRY(s->ctx, make_precond(s));
+  ht_lap(s->ctx, HT_PHASE_precond);
   HT_TRY(s->ctx, make_loop(s));
+  ht_lap(s->ctx, HT_PHASE_engine);
   ht_guard *g = &s->guard;
   *g = (ht_guard){
       .ctx = s->ctx, .loop = s->loop, .matrix = s->matrix, .null_space = &s->null_space, .options = &s->options.solve, .known = &s->facts};
   HT_TRY(s->ctx, ht_guard_allocate(g, s->symmetric != s->matrix));
   if (s->options.solve.trace) HT_TRY(s->ctx, ht_recorder_create(s->ctx, s->op->blocks, &g->recorder));
+  ht_lap(s->ctx, HT_PHASE_guard);
   s->facts = gather_facts(s);
   HT_TRY(s->ctx, make_policy(s));
+  ht_lap(s->ctx, HT_PHASE_policy);
   HT_TRY(s->ctx, s->backend->failed(s->ctx));
   return HT_OK;
 }
@@ -494,12 +511,14 @@ static ht_status refuse_unfinished(ht_solver *s) {
 
 static ht_status prepare(ht_solver *s) {
   double start = ht_seconds();
+  ht_laps_begin(s->ctx);
   int same_pattern = s->prepared && s->matrix;
   s->prepared = 0;
   HT_TRY(s->ctx, read_diagonal(s));
   s->refused = HT_CONVERGED;
   if (s->matrix) inspect_matrix(s);
   HT_TRY(s->ctx, choose_symmetric(s));
+  ht_lap(s->ctx, HT_PHASE_checks);
   forget_loop(s);
   if (!same_pattern || s->refused != HT_CONVERGED) forget(s);
   if (s->refused == HT_CONVERGED) {
@@ -514,6 +533,7 @@ static ht_status prepare(ht_solver *s) {
   }
   s->version = s->matrix ? s->matrix->version : 0;
   s->prepared = 1;
+  ht_laps_tell(s->ctx);
   s->time_setup_s = ht_seconds() - start;
   return HT_OK;
 }

@@ -111,7 +111,7 @@ static void multiply(gpu *g, ht_operator *op, int choice, const double *x, doubl
 static ht_operator *make_store(gpu *g, const char *name, const struct layout *layout, int exactness_flags, const ht_matrix *a) {
   const ht_operator_options options = {.ordering = layout->ordering, .exactness_flags = exactness_flags};
   ht_operator *op;
-  if (ht_operator_create_store(g->ctx, g->cuda, &options, layout->engine, 0, a, &op) != HT_OK)
+  if (ht_operator_create_store(g->ctx, g->cuda, &options, layout->engine, 0, a, NULL, &op) != HT_OK)
     fail_msg("%s, %s: %s", name, layout->name, ht_context_error(g->ctx));
   return op;
 }

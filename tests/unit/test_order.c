@@ -190,11 +190,11 @@ static void test_auto(void **state) {
   const int64_t m = 150, n = m * m;
   int32_t *order;
   mesh natural = grids(1, m, NULL);
-  assert_int_equal(ht_order_auto(ctx, &natural.graph, &order), HT_OK);
+  assert_int_equal(ht_order_auto(ctx, &natural.graph, NULL, &order), HT_OK);
   assert_null(order);
   int32_t *number = shuffled(n);
   mesh random = grids(1, m, number);
-  assert_int_equal(ht_order_auto(ctx, &random.graph, &order), HT_OK);
+  assert_int_equal(ht_order_auto(ctx, &random.graph, NULL, &order), HT_OK);
   assert_non_null(order);
   check_permutation(order, n);
   ht_release(ctx, order);
@@ -208,7 +208,7 @@ static void test_auto(void **state) {
 static long find_kept(ht_context *ctx, failing_allocator *memory, const mesh *g, int64_t rows, int32_t *order) {
   long before = memory->requests;
   const ht_csr_view a = {.n = g->graph.nodes, .nnz = g->start[g->graph.nodes], .row_start = g->start, .columns = g->columns};
-  assert_int_equal(rows ? ht_order_patches_kept(ctx, &a, rows, order) : ht_order_rcm_kept(ctx, &g->graph, order), HT_OK);
+  assert_int_equal(rows ? ht_order_patches_kept(ctx, &a, rows, NULL, order) : ht_order_rcm_kept(ctx, &g->graph, NULL, order), HT_OK);
   assert_string_equal(ht_context_error(ctx), "");
   return memory->requests - before;
 }

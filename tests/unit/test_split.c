@@ -643,7 +643,7 @@ static void test_allocation_fails(void **state) {
     assert_int_equal(ht_context_set_threads(ctx, 2), HT_OK); /* scratch is allocated a thread */
     allowed = limit;
     ht_status status = ht_node_graph_create(ctx, &view, &graph);
-    if (status == HT_OK) status = ht_order_auto(ctx, &graph, &order);
+    if (status == HT_OK) status = ht_order_auto(ctx, &graph, NULL, &order);
     ht_split_options options = {.exactness_flags = 1, .order = order};
     if (status == HT_OK) status = ht_split_create(ctx, &view, &graph, &options, &split);
     assert_true(status == HT_OK || (status == HT_NO_MEMORY && !split));

@@ -38,6 +38,7 @@ const ht_backend ht_backend_cuda = {
     .norm_inf = ht_cuda_norm_inf,
     .reduce = ht_cuda_reduce,
     .store_plan = ht_cuda_store_plan,
+    .store_met = ht_cuda_store_met,
     .store_create = ht_cuda_store_create,
     .store_set_values = ht_cuda_store_set_values,
     .store_info = ht_cuda_store_info,

@@ -25,6 +25,7 @@ typedef struct ht_cuda {
   int primary;     /* the context is the device's primary one, which this holds; else it is the caller's */
   CUstream stream; /* that all work goes to: our own, or the caller's */
   CUstream own;
+  CUstream copies; /* where the rows of a matrix travel while `stream` works on those before them; made when it is first needed */
   /* of each kernel, loaded at its first launch */
   CUfunction function[HT_KERNELS];
   unsigned shared_limit[HT_KERNELS]; /* dynamic shared bytes that it has been allowed */
@@ -82,17 +83,23 @@ ht_status ht_cuda_allocate_host(ht_cuda *cuda, int64_t bytes, void *memory);
 void ht_cuda_release_host(ht_cuda *cuda, void *memory);
 /* On the device's stream; the second form returns when the copy is complete. */
 ht_status ht_cuda_copy_async(ht_cuda *cuda, int64_t bytes, const void *from, void *to);
+ht_status ht_cuda_copy_on(ht_cuda *cuda, CUstream stream, int64_t bytes, const void *from, void *to);
 ht_status ht_cuda_copy(ht_cuda *cuda, int64_t bytes, const void *from, void *to);
 ht_status ht_cuda_fill(ht_cuda *cuda, int64_t bytes, int byte, void *memory);
 /* Host memory to the device at the bus's speed, packed by all threads into one pinned buffer while the other one is being copied.
  * `from` may change when it returns. staging.c */
 ht_status ht_cuda_send(ht_cuda *cuda, int64_t bytes, const void *from, void *to);
-/* The same by hand: a pinned buffer of so many bytes, to be filled and copied from; then `staged`. It may be written until then. */
+/* The same by hand: a pinned buffer of so many bytes, to be filled and copied from; then `staged`, with the stream of the copies. It may be
+ * written until then. */
 enum { HT_STAGING_BYTES = 8 << 20 }; /* that are worth a copy */
 ht_status ht_cuda_stage(ht_cuda *cuda, int64_t bytes, void *memory);
-ht_status ht_cuda_staged(ht_cuda *cuda);
+ht_status ht_cuda_staged(ht_cuda *cuda, CUstream stream);
 void ht_cuda_copy_on_host(const ht_cuda *cuda, int64_t bytes, const void *from, void *to); /* by all threads */
 void ht_cuda_release_staging(ht_cuda *cuda);
+/* Order between two streams: an event behind what is on the one, and what comes to the other from now on waits for it. */
+ht_status ht_cuda_mark(ht_cuda *cuda, CUstream stream, CUevent *event); /* *event is made where it is NULL */
+ht_status ht_cuda_wait(ht_cuda *cuda, CUevent event, CUstream stream);  /* what comes to `stream` from now on, for the event */
+ht_status ht_cuda_copies(ht_cuda *cuda);                                 /* makes cuda->copies */
 /* Wait for all that was launched; reports what failed. */
 ht_status ht_cuda_synchronize(ht_cuda *cuda);
 /* Turn a driver's result into a status and a sentence that begins with `what` ("copying 80 bytes"). The first failure is kept in
@@ -128,8 +135,9 @@ void ht_cuda_csr_residual(ht_context *ctx, const ht_csr_view *a, const double *x
 void ht_cuda_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y);
 /* the split storage and its engines */
 void ht_cuda_store_plan(ht_context *ctx, const ht_csr_view *a, int64_t block, ht_store_engine asked, ht_store_plan *plan);
+const char *ht_cuda_store_met(ht_context *ctx, const ht_store_options *options);
 ht_status ht_cuda_store_create(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, ht_store **store);
-ht_status ht_cuda_store_set_values(ht_store *store, const ht_csr_view *a);
+ht_status ht_cuda_store_set_values(ht_store *store, const ht_csr_view *a, const double *diagonal);
 void ht_cuda_store_info(const ht_store *store, ht_store_info *info);
 void ht_cuda_store_multiply(ht_store *store, const uint8_t *block_level, const double *x, double *y);
 void ht_cuda_store_release(ht_store *store);

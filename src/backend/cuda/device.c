@@ -94,6 +94,7 @@ static void release_device(void *device) {
     ht_cuda_release_staging(cuda);
     for (int i = 0; i < HT_KERNELS; i++)
       if (cuda->library[i]) driver->cuLibraryUnload(cuda->library[i]);
+    if (cuda->copies) driver->cuStreamDestroy(cuda->copies);
     if (cuda->own) driver->cuStreamDestroy(cuda->own);
     ht_cuda_leave(cuda, entered);
     if (cuda->primary) driver->cuDevicePrimaryCtxRelease(cuda->device);

@@ -185,7 +185,7 @@ static ht_status make_persistent(ht_engine *e) {
   HT_TRY(e->ctx, ht_cuda_fill(e->cuda, HT_MAIL_BYTES, 0, e->v.sums));
   HT_TRY(e->ctx, ht_cuda_fill(e->cuda, rows, 0, e->v.exchange));
   HT_TRY(e->ctx, ht_cuda_send(e->cuda, sizeof first, first, e->v.epochs));
-  int64_t slices = store->patch_slices_most, most = slices > HT_NARROW_WARPS ? HT_WIDE_WARPS : HT_NARROW_WARPS,
+  int64_t slices = store->rows->patch_slices_most, most = slices > HT_NARROW_WARPS ? HT_WIDE_WARPS : HT_NARROW_WARPS,
           warps = slices < most ? slices : most;
   e->block = (unsigned)(32 * warps);
   for (e->rows = 1; e->rows * warps < slices;) e->rows *= 2;
@@ -445,7 +445,7 @@ static ht_status run_persistent(ht_engine *e) {
   static const int64_t value_bytes[HT_LEVELS] = {4, 8, 16};
   const ht_store *store = e->store;
   ht_store_view *a = &e->store->view;
-  int64_t columns = a->patch_rows + store->halo_most, unit = (value_bytes[e->highest] + 4) * HT_WARP + 8;
+  int64_t columns = a->patch_rows + store->rows->halo_most, unit = (value_bytes[e->highest] + 4) * HT_WARP + 8;
   if (e->v.inverse_blocks) columns += 2 * a->patch_rows; /* two vectors more */
   int64_t rest = e->cuda->shared_block_bytes - STATIC_SHARED - (columns + 4) * 8;
   int kept = smaller(rest / unit, INT32_MAX);

@@ -63,7 +63,7 @@ static ht_status make_blocks(ht_store *store, const ht_engine_precond *precond, 
 #pragma omp parallel for schedule(static) num_threads(threads) if (count > PARALLEL_FROM)
   for (int64_t first = 0; first < n; first += block) {
     double w[HT_COLUMN_BLOCK * HT_COLUMN_BLOCK];
-    int64_t rows = n - first < block ? n - first : block, at = store->position[first];
+    int64_t rows = n - first < block ? n - first : block, at = store->rows->position[first];
     invert_factor(precond->factors + first * block, block, rows, store->exponent + at, w);
     write_inverse(w, block, rows, inverse + at / HT_COLUMN_BLOCK * HT_COLUMN_BLOCK * block + at % HT_COLUMN_BLOCK);
   }

@@ -86,15 +86,19 @@ void ht_cuda_release_host(ht_cuda *cuda, void *memory) {
   ht_cuda_leave(cuda, entered);
 }
 
-ht_status ht_cuda_copy_async(ht_cuda *cuda, int64_t bytes, const void *from, void *to) {
+ht_status ht_cuda_copy_on(ht_cuda *cuda, CUstream stream, int64_t bytes, const void *from, void *to) {
   if (cuda->status != HT_OK || bytes <= 0) return cuda->status;
   char what[64];
   int entered = ht_cuda_enter(cuda);
   /* one address space: the driver sees by the addresses what lies where */
-  CUresult result = cuda->driver->cuMemcpyAsync(address(to), address(from), (size_t)bytes, cuda->stream);
+  CUresult result = cuda->driver->cuMemcpyAsync(address(to), address(from), (size_t)bytes, stream);
   ht_cuda_leave(cuda, entered);
   snprintf(what, sizeof what, "copying %lld bytes", (long long)bytes);
   return ht_cuda_check(cuda, result, what);
+}
+
+ht_status ht_cuda_copy_async(ht_cuda *cuda, int64_t bytes, const void *from, void *to) {
+  return ht_cuda_copy_on(cuda, cuda->stream, bytes, from, to);
 }
 
 ht_status ht_cuda_copy(ht_cuda *cuda, int64_t bytes, const void *from, void *to) {

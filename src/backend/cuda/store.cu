@@ -150,6 +150,64 @@ __device__ inline int count_slots(const ht_store_view &a, const ht_rows_view &ro
 
 } // namespace
 
+namespace {
+
+// The entries of a row of up to WIDTH * MOST by their columns' place, which are distinct: each goes to the number of those below it. All are
+// read before one is written, so that `from` may be where they go.
+template <int WIDTH, int MOST>
+__device__ inline void sort_row(const ht_store_view &a, const ht_rows_view &rows, const int32_t *from, int64_t begin, int length) {
+  int lane = threadIdx.x & WIDTH - 1, column[MOST], place[MOST], rank[MOST];
+  double value[MOST];
+  for (int k = 0; k < MOST; k++) {
+    int e = lane + WIDTH * k;
+    column[k] = e < length ? from[begin + e] : 0;
+    place[k] = e < length ? a.position[column[k]] : INT_MAX;
+    if (rows.values) value[k] = e < length ? rows.values[begin + e] : 0;
+    rank[k] = 0;
+  }
+  for (int j = 0; j < MOST; j++)
+    for (int other = 0; other < WIDTH; other++) {
+      int p = __shfl_sync(~0u, place[j], other, WIDTH);
+      for (int k = 0; k < MOST; k++) rank[k] += p < place[k];
+    }
+  __syncwarp();
+  for (int k = 0; k < MOST; k++) {
+    if (lane + WIDTH * k >= length) continue;
+    const_cast<int32_t *>(rows.columns)[begin + rank[k]] = column[k];
+    if (rows.values) const_cast<double *>(rows.values)[begin + rank[k]] = value[k];
+  }
+}
+
+} // namespace
+
+// `count` rows whose columns ascend in the caller's order: in solver order into rows.columns, and rows.values, if it is there, along with
+// them. from: the columns of the first row, which may be rows.columns. Four rows a warp, side by side where all of them are short.
+extern "C" __global__ void __launch_bounds__(WARPS * 32)
+    ht_store_sort(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, int64_t count, const int32_t *from) {
+  enum { ROWS = 4, SHORT = 32 / ROWS };
+  int lane = threadIdx.x & 31;
+  for (int64_t first = ROWS * ((int64_t)blockIdx.x * WARPS + threadIdx.x / 32); first < count; first += ROWS * (int64_t)gridDim.x * WARPS) {
+    int64_t row = min(first + lane / SHORT, count - 1), begin = rows.start[row] - rows.start[0];
+    int length = first + lane / SHORT < count ? (int)(rows.start[row + 1] - rows.start[0] - begin) : 0;
+    if (warp_max(length) <= SHORT) {
+      sort_row<SHORT, 1>(a, rows, from, begin, length);
+      continue;
+    }
+    for (int k = 0; k < ROWS; k++) {
+      int own = __shfl_sync(~0u, length, k * SHORT);
+      int64_t at = __shfl_sync(~0u, begin, k * SHORT);
+      if (own <= 32)
+        sort_row<32, 1>(a, rows, from, at, own);
+      else if (own <= 96)
+        sort_row<32, 3>(a, rows, from, at, own);
+      else if (own <= HT_SORTED_MOST)
+        sort_row<32, HT_SORTED_MOST / 32>(a, rows, from, at, own);
+      else if (from != rows.columns)
+        for (int e = lane; e < own; e += 32) const_cast<int32_t *>(rows.columns)[at + e] = from[at + e];
+    }
+  }
+}
+
 // Whether a slice is stored by offsets, and its units.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
     ht_store_count(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, ht_slice_count *counts) {

@@ -30,6 +30,7 @@ enum {
   HT_EXPONENT_BIAS = 8,   /* of ht_group_info.exponent: |a^| may exceed 1 where A is not positive definite */
   HT_EXPONENT_MOST = 200, /* smaller values are FLOAT or RAW */
   HT_LANES_LOG2_MOST = 5,
+  HT_SORTED_MOST = 256, /* entries of a row that ht_store_sort takes: longer ones come sorted */
   HT_PATCHES_MOST = 160,
   HT_PATCH_SLICES_MOST = 128, /* 16 warps of the persistent engine take 8 each */
   HT_SUMS = 5                 /* rz, pap, rms, sms, rr of an iteration */
