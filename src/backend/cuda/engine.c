@@ -303,7 +303,8 @@ static const double *wide_direction(ht_engine *e) {
 
 void ht_cuda_engine_get_direction(ht_engine *e, double *p) {
   if (ht_cuda_copy(e->cuda, e->padded * 8, wide_direction(e), p) != HT_OK) return; /* `failed` says so */
-  for (int64_t i = 0; i < e->padded && e->store; i++) p[i] = ldexp(p[i], -e->store->exponent[i]);
+  if (!e->store || ht_cuda_store_fetch_exponents(e->store) != HT_OK) return;
+  for (int64_t i = 0; i < e->padded; i++) p[i] = ldexp(p[i], -e->store->exponent[i]);
 }
 
 double ht_cuda_engine_direction_square(ht_engine *e) {

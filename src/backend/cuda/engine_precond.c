@@ -13,15 +13,10 @@ static ht_status hand_over(ht_store *store, int64_t count, float *host, const fl
   return status;
 }
 
-/* Entries in [1/2, 2]: FP32 is a preconditioner as good as any. An empty row takes 1. */
 static ht_status make_diagonal(ht_store *store, ht_cuda_cg_vectors *v) {
   int64_t padded = store->view.padded;
-  int threads = store->ctx->threads;
-  float *inverse;
-  HT_TRY(store->ctx, ht_allocate(store->ctx, padded, sizeof *inverse, &inverse));
-#pragma omp parallel for schedule(static) num_threads(threads) if (padded > PARALLEL_FROM)
-  for (int64_t i = 0; i < padded; i++) inverse[i] = store->scaled_diagonal[i] > 0 ? (float)(1 / store->scaled_diagonal[i]) : 1;
-  return hand_over(store, padded, inverse, &v->inverse_diagonal);
+  HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, padded * 4, &v->inverse_diagonal));
+  return ht_cuda_launch(store->cuda, HT_KERNEL_store_invert, ht_cuda_over(padded), HT_ARGS(&padded, &store->diagonal, &v->inverse_diagonal));
 }
 
 /* w = L^-1 S, which is the inverse of the scaled block's own factor: lower triangle, row-major with leading dimension `block`. */
@@ -59,6 +54,7 @@ static ht_status make_blocks(ht_store *store, const ht_engine_precond *precond, 
   HT_CHECK(store->ctx, precond->block == block && block <= HT_COLUMN_BLOCK, HT_INTERNAL,
            "the store was made for blocks of %lld unknowns, and the preconditioner has blocks of %lld", (long long)block,
            (long long)precond->block);
+  HT_TRY(store->ctx, ht_cuda_store_fetch_exponents(store));
   HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, count, sizeof *inverse, &inverse));
 #pragma omp parallel for schedule(static) num_threads(threads) if (count > PARALLEL_FROM)
   for (int64_t first = 0; first < n; first += block) {

@@ -45,12 +45,10 @@ static ht_status place_rows(ht_store *store) {
                                 {v->padded * 8, &store->x},
                                 {v->padded * 8, &store->y},
                                 {v->blocks, &store->block_level},
-                                {64, &store->counts}};
+                                {HT_COUNTS * 8, &store->counts}};
   const void *const from[] = {store->rows->slice,      store->rows->order, store->rows->position, store->rows->patch_slice,
                               store->rows->halo_start, store->rows->halo,  store->rows->boundary};
   enum { PARTS = sizeof parts / sizeof *parts, SENT = sizeof from / sizeof *from, WORK = 5 };
-  HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *store->exponent, &store->exponent));
-  HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *store->scaled_diagonal, &store->scaled_diagonal));
   HT_TRY(store->ctx, ht_cuda_allocate_parts(store->cuda, PARTS, parts));
   ht_lap(store->ctx, HT_PHASE_allocating);
   for (int k = 0; k < PARTS - WORK; k++) store->bytes += parts[k].bytes;
@@ -162,6 +160,15 @@ ht_status ht_cuda_store_set_values(ht_store *store, const ht_csr_view *a, const 
   return HT_OK;
 }
 
+ht_status ht_cuda_store_fetch_exponents(ht_store *store) {
+  int64_t padded = store->view.padded;
+  if (store->exponents_known) return HT_OK;
+  if (!store->exponent) HT_TRY(store->ctx, ht_allocate(store->ctx, padded, sizeof *store->exponent, &store->exponent));
+  HT_TRY(store->ctx, ht_cuda_copy(store->cuda, padded * 2, store->view.exponent, store->exponent));
+  store->exponents_known = 1;
+  return HT_OK;
+}
+
 void ht_cuda_store_info(const ht_store *store, ht_store_info *info) { *info = store->info; }
 
 void ht_cuda_store_multiply(ht_store *store, const uint8_t *block_level, const double *x, double *y) {
@@ -181,7 +188,6 @@ void ht_cuda_store_release(ht_store *store) {
   const ht_store_view *v = &store->view;
   ht_cuda_arrangement_release(store->ctx, store->rows);
   ht_release(store->ctx, store->exponent);
-  ht_release(store->ctx, store->scaled_diagonal);
   ht_cuda_release(store->cuda, (void *)(uintptr_t)v->slice); /* and what lies behind it */
   ht_cuda_release(store->cuda, v->info);
   ht_release(store->ctx, store);

@@ -6,7 +6,7 @@ using namespace ht;
 
 namespace {
 
-enum { WARPS = 8, NONE = 0x7fffffff, FARTHEST = 65535, FILL_COUNTS = 6 };
+enum { WARPS = 8, NONE = 0x7fffffff, FARTHEST = 65535 };
 constexpr double KEPT = 0.125; // of a diagonal entry: what A times ones may be where constants are kept
 
 __device__ inline int exponent_of(double v) { return (int)(__double2hiint(v) >> 20 & 2047) - 1023; }
@@ -362,8 +362,8 @@ __device__ inline void fill_group(const ht_store_view &a, const walker &w, int64
   for (int asked = LEVEL_16; asked <= LEVEL_64; asked++) l.read[asked] += (whole ? 2 : 1) << level_of(info, asked);
 }
 
-// The diagonal of the lane's row and the row's errors. `exact`: whether FP32 holds it.
-__device__ inline bool finish_row(const ht_store_view &a, int64_t row, const double *diagonal, const learned &l) {
+// The diagonal of the lane's row and the row's errors, the largest of which stay in `error`. Returns whether FP32 holds the diagonal.
+__device__ inline bool finish_row(const ht_store_view &a, int64_t row, const double *diagonal, const learned &l, int error[2]) {
   double d = diagonal[row], delta = fabs(l.delta) <= 1 ? l.delta : 0; // where scales differ widely it would drown the diagonal
   float narrow = (float)d;
   a.diagonal[row] = narrow;
@@ -371,22 +371,22 @@ __device__ inline bool finish_row(const ht_store_view &a, int64_t row, const dou
   a.diagonal_16[row] = (float)(d + delta);
   double off_16 = (double)(float)(d + delta) - d, off_32 = d - (double)narrow;
   double e32 = l.error_32 + off_32 * off_32, e16 = fmax(l.error_16 + off_16 * off_16, e32);
-  atomicMax((int *)&a.error_16[row / 64], __float_as_int(__double2float_ru(sqrt(e16))));
-  atomicMax((int *)&a.error_32[row / 64], __float_as_int(__double2float_ru(sqrt(e32))));
+  error[0] = __float_as_int(__double2float_ru(sqrt(e16)));
+  error[1] = __float_as_int(__double2float_ru(sqrt(e32)));
+  atomicMax((int *)&a.error_16[row / 64], error[0]);
+  atomicMax((int *)&a.error_32[row / 64], error[1]);
   return (double)narrow == d;
 }
 
 } // namespace
 
-// counts: entries exact in 16 and in at most 32 bits; what the groups read when 16, 32, 64 bits are asked for, in units of the 16-bit
-// level; rows that keep constants: A times ones is little of their diagonal.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
     ht_store_fill(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, const double *diagonal,
                   int exactness_flags, ht_slice_info *slices, unsigned long long *counts) {
-  __shared__ unsigned int sums[FILL_COUNTS];
+  __shared__ unsigned int sums[HT_COUNT_WRONG]; // and behind them the largest errors
   int lane = threadIdx.x & 31;
   int64_t slice = rows.first_slice + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
-  if (threadIdx.x < FILL_COUNTS) sums[threadIdx.x] = 0;
+  if (threadIdx.x < HT_COUNT_WRONG) sums[threadIdx.x] = 0;
   __syncthreads();
   if (slice < rows.first_slice + rows.slices) {
     ht_slice_info s = a.slice[slice];
@@ -411,20 +411,26 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
     l.delta = row_sum(l.delta, s.lanes_log2);
     l.constant = row_sum(l.constant, s.lanes_log2);
     bool keeps = false;
+    int error[2] = {0, 0};
     if ((lane & (1 << s.lanes_log2) - 1) == 0 && a.order[w.row] >= 0) {
-      bool exact = finish_row(a, w.row, diagonal, l);
+      bool exact = finish_row(a, w.row, diagonal, l, error);
       keeps = fabs(diagonal[w.row] + l.constant) <= KEPT * diagonal[w.row];
       l.exact_16 += exact;
       l.exact_32 += exact;
     }
     if (lane == 0) slices[slice].encoding = (uint8_t)l.encoding;
-    atomicAdd(&sums[0], (unsigned)l.exact_16);
-    atomicAdd(&sums[1], (unsigned)l.exact_32);
-    atomicAdd(&sums[5], (unsigned)keeps);
-    for (int k = 0; k < 3 && lane == 0; k++) atomicAdd(&sums[2 + k], (unsigned)l.read[k]);
+    atomicAdd(&sums[HT_COUNT_EXACT_16], (unsigned)l.exact_16);
+    atomicAdd(&sums[HT_COUNT_EXACT_32], (unsigned)l.exact_32);
+    atomicAdd(&sums[HT_COUNT_CONSTANT], (unsigned)keeps);
+    for (int k = 0; k < 3 && lane == 0; k++) atomicAdd(&sums[HT_COUNT_READ + k], (unsigned)l.read[k]);
+    for (int k = 0; k < 2; k++) atomicMax(&sums[HT_COUNT_ERROR_16 + k], (unsigned)warp_max(error[k]));
   }
   __syncthreads();
-  if (threadIdx.x < FILL_COUNTS && sums[threadIdx.x]) atomicAdd(&counts[threadIdx.x], (unsigned long long)sums[threadIdx.x]);
+  if (threadIdx.x >= HT_COUNT_WRONG || !sums[threadIdx.x]) return;
+  if (threadIdx.x < HT_COUNT_FILL)
+    atomicAdd(&counts[threadIdx.x], (unsigned long long)sums[threadIdx.x]);
+  else
+    atomicMax(&counts[threadIdx.x], (unsigned long long)sums[threadIdx.x]);
 }
 
 namespace {
@@ -510,6 +516,32 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
   bad += w.at < w.end;
   if ((lane & (1 << s.lanes_log2) - 1) == 0 && a.order[w.row] >= 0) bad += diagonal_exact(a, w.row) != diagonal[w.row];
   if (bad) atomicAdd(wrong, (unsigned long long)bad);
+}
+
+// Scales: a^_ii in [1/2, 2); a diagonal entry that is not positive keeps its own. given: the diagonal in the caller's order.
+extern "C" __global__ void ht_store_scale(const __grid_constant__ ht_store_view a, const double *given, int16_t *exponent, double *diagonal,
+                                          unsigned long long *counts) {
+  int most = 0, bad = 0;
+  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x) {
+    double d = a.order[i] < 0 ? 0 : given[a.order[i]];
+    int x = 0, e;
+    if (d > 0 && !isinf(d)) frexp(d, &x);
+    e = x >= 0 ? x / 2 : -((1 - x) / 2);
+    exponent[i] = (int16_t)e;
+    diagonal[i] = scalbn(d, -2 * e);
+    if (a.order[i] >= 0) most = max(most, e + HT_EXPONENT_RANGE);
+    if (abs(e) > HT_SCALE_MOST) bad = max(bad, (int)(a.padded - i));
+  }
+  most = warp_max(most), bad = warp_max(bad);
+  if (threadIdx.x & 31) return;
+  if (most) atomicMax(&counts[HT_COUNT_EXPONENT], (unsigned long long)most);
+  if (bad) atomicMax(&counts[HT_COUNT_BAD], (unsigned long long)bad);
+}
+
+// Jacobi's inverse: entries in [1/2, 2], so that FP32 is a preconditioner as good as any. An empty row takes 1.
+extern "C" __global__ void ht_store_invert(int64_t padded, const double *diagonal, float *inverse) {
+  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < padded; i += (int64_t)gridDim.x * blockDim.x)
+    inverse[i] = diagonal[i] > 0 ? (float)(1 / diagonal[i]) : 1;
 }
 
 // to = S^sign from, into solver order (padding 0), and back to the caller's.

@@ -34,14 +34,13 @@ struct ht_store {
   /* what the host keeps, for new values */
   ht_arrangement *rows;
   int met; /* another store had these rows before */
-  int16_t *exponent;
-  double *scaled_diagonal; /* padded */
-  int exponent_most;
+  int16_t *exponent; /* padded: as on the device, where it is known */
+  int exponents_known, exponent_most;
   /* device */
   double *diagonal; /* of the scaled matrix, padded */
   double *x, *y;    /* in solver order, scaled */
   uint8_t *block_level;
-  unsigned long long *counts; /* as ht_store_fill leaves them */
+  unsigned long long *counts; /* HT_COUNTS */
   int64_t bytes;
   ht_store_info info;
 };
@@ -55,6 +54,8 @@ static inline int64_t ht_cuda_padded(int64_t n, int64_t block) {
 /* store_rows.c: order, slices and halos on the host, into store->rows. */
 ht_status ht_cuda_store_arrange(ht_store *store, const ht_csr_view *a, const int32_t *order);
 void ht_cuda_arrangement_release(ht_context *ctx, void *arrangement); /* by one of its users */
+/* store.c: store->exponent, fetched from the device. */
+ht_status ht_cuda_store_fetch_exponents(ht_store *store);
 /* store_build.c: the groups are counted and the arrays made, and values. */
 ht_status ht_cuda_store_build(ht_store *store, const ht_csr_view *a, const double *diagonal);
 ht_status ht_cuda_store_rebuild(ht_store *store, const ht_csr_view *a, const double *diagonal);

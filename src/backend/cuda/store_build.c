@@ -1,43 +1,23 @@
 /* Values into the store. SPDX-License-Identifier: BSD-3-Clause */
-#include <math.h>
-#include <stdlib.h>
+#include <string.h>
 #include "backend/cuda/store_send.h"
+#include "base/kept.h"
 
-enum { SLICES_A_BLOCK = 8, COUNTS = 8, PARALLEL_FROM = 20000 };
+enum { SLICES_A_BLOCK = 8 };
 
 static ht_launch warp_a_slice(const ht_packet *p) {
   return (ht_launch){.grid = (unsigned)((p->slices + SLICES_A_BLOCK - 1) / SLICES_A_BLOCK), .block = 32 * SLICES_A_BLOCK};
 }
 
-/* ---- what is known before the values ---- */
-
-/* a^_ii in [1/2, 2). A diagonal that is not positive keeps its scale. */
-static int exponent_of(double diagonal) {
-  int e = 0;
-  if (!(diagonal > 0) || isinf(diagonal)) return 0;
-  frexp(diagonal, &e);
-  return e >= 0 ? e / 2 : -((1 - e) / 2);
-}
-
+/* The diagonal and the scales that follow from it, on the device. */
 static ht_status scale(ht_store *store, const double *diagonal) {
-  const ht_store_view *v = &store->view;
-  int threads = store->ctx->threads, most = -1000;
-  int64_t bad = v->padded;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(max : most) reduction(min : bad) if (v->padded > PARALLEL_FROM)
-  for (int64_t i = 0; i < v->padded; i++) {
-    double d = store->rows->order[i] < 0 ? 0 : diagonal[store->rows->order[i]];
-    int e = exponent_of(d);
-    store->exponent[i] = (int16_t)e;
-    store->scaled_diagonal[i] = ldexp(d, -2 * e);
-    if (store->rows->order[i] >= 0 && e > most) most = e;
-    if (abs(e) > 510 && i < bad) bad = i;
-  }
-  store->exponent_most = most;
-  HT_CHECK(store->ctx, bad == v->padded, HT_UNSUPPORTED, /* kernels square scales in FP64 */
-           "the diagonal entry of row %lld, counted from 1, is beyond what the cuda backend can scale; use --format csr or --backend cpu",
-           (long long)store->rows->order[bad] + 1);
-  HT_TRY(store->ctx, ht_cuda_send(store->cuda, v->padded * 2, store->exponent, (void *)(uintptr_t)v->exponent));
-  return ht_cuda_send(store->cuda, v->padded * 8, store->scaled_diagonal, store->diagonal);
+  ht_store_view *v = &store->view;
+  int16_t *exponent = (int16_t *)(uintptr_t)v->exponent;
+  store->exponents_known = 0;
+  HT_TRY(store->ctx, ht_cuda_fill(store->cuda, HT_COUNTS * 8, 0, store->counts));
+  HT_TRY(store->ctx, ht_cuda_send(store->cuda, v->n * 8, diagonal, store->x));
+  return ht_cuda_launch(store->cuda, HT_KERNEL_store_scale, ht_cuda_over(v->padded),
+                        HT_ARGS(v, &store->x, &exponent, &store->diagonal, &store->counts));
 }
 
 /* ---- passes over the matrix ---- */
@@ -143,8 +123,7 @@ static ht_status allocate_groups(ht_store *store) {
 static ht_status fill(ht_store *store, ht_traffic *traffic) {
   ht_store_view *v = &store->view;
   ht_slice_info *slices = (ht_slice_info *)(uintptr_t)v->slice;
-  unsigned long long *wrong = store->counts + COUNTS - 1;
-  HT_TRY(store->ctx, ht_cuda_fill(store->cuda, COUNTS * 8, 0, store->counts));
+  unsigned long long *wrong = store->counts + HT_COUNT_WRONG;
   HT_TRY(store->ctx, ht_cuda_fill(store->cuda, v->blocks * 4, 0, v->error_16));
   HT_TRY(store->ctx, ht_cuda_fill(store->cuda, v->blocks * 4, 0, v->error_32));
   HT_TRY(store->ctx, ht_cuda_send(store->cuda, (v->slices + 1) * (int64_t)sizeof *slices, store->rows->slice, slices));
@@ -161,39 +140,39 @@ static ht_status fill(ht_store *store, ht_traffic *traffic) {
 
 /* ---- what came out ---- */
 
-static ht_status largest_error(ht_store *store, const float *error, float *largest) {
-  int64_t blocks = store->view.blocks;
-  float *errors;
-  HT_TRY(store->ctx, ht_allocate(store->ctx, blocks, sizeof *errors, &errors));
-  ht_status status = ht_cuda_copy(store->cuda, blocks * 4, error, errors);
-  *largest = 0;
-  for (int64_t b = 0; status == HT_OK && b < blocks; b++)
-    if (!(errors[b] <= *largest)) *largest = errors[b];
-  ht_release(store->ctx, errors);
-  return status;
+static float as_float(unsigned long long bits) {
+  uint32_t word = (uint32_t)bits;
+  float value;
+  memcpy(&value, &word, sizeof value);
+  return value;
 }
 
 static ht_status tell(ht_store *store, const ht_csr_view *a) {
   ht_store_view *v = &store->view;
   ht_store_info *info = &store->info;
-  unsigned long long counts[COUNTS];
+  unsigned long long counts[HT_COUNTS];
   HT_TRY(store->ctx, ht_cuda_copy(store->cuda, sizeof counts, store->counts, counts));
-  HT_CHECK(store->ctx, !counts[COUNTS - 1], HT_UNSUPPORTED,
+  HT_CHECK(store->ctx, !counts[HT_COUNT_BAD], HT_UNSUPPORTED,
+           "the diagonal entry of row %lld, counted from 1, is beyond what the cuda backend can scale; use --format csr or --backend cpu",
+           (long long)store->rows->order[v->padded - (int64_t)counts[HT_COUNT_BAD]] + 1);
+  if (counts[HT_COUNT_WRONG] && store->met) ht_kept_forget(store->ctx); /* two patterns may have been taken for the same */
+  HT_CHECK(store->ctx, !counts[HT_COUNT_WRONG], HT_UNSUPPORTED,
            "%llu entries leave the range of FP64 when rows and columns are scaled to a unit diagonal; use --format csr or --backend cpu",
-           counts[COUNTS - 1]);
-  HT_TRY(store->ctx, largest_error(store, v->error_16, &info->error_16));
-  HT_TRY(store->ctx, largest_error(store, v->error_32, &info->error_32));
+           counts[HT_COUNT_WRONG]);
+  store->exponent_most = (int)counts[HT_COUNT_EXPONENT] - HT_EXPONENT_RANGE;
+  info->error_16 = as_float(counts[HT_COUNT_ERROR_16]);
+  info->error_32 = as_float(counts[HT_COUNT_ERROR_32]);
   info->n = v->n;
   info->padded = v->padded;
   info->blocks = v->blocks;
-  info->share_exact_16 = (double)counts[0] / (double)a->nnz;
-  info->share_constant = (double)counts[5] / (double)v->n;
+  info->share_exact_16 = (double)counts[HT_COUNT_EXACT_16] / (double)a->nnz;
+  info->share_constant = (double)counts[HT_COUNT_CONSTANT] / (double)v->n;
   info->share_gathered = v->units ? (double)v->index_units / (double)v->units : 0;
-  info->share_exact_32 = (double)counts[1] / (double)a->nnz;
+  info->share_exact_32 = (double)counts[HT_COUNT_EXACT_32] / (double)a->nnz;
   double rest = (double)v->index_units * (HT_WARP * 4 + 4) + (double)v->units * 2 + (double)v->slices * 16, rows = (double)v->padded;
   const double diagonal[HT_LEVELS] = {4, 4, 8};
   for (int level = 0; level < HT_LEVELS; level++) {
-    double read = (double)counts[2 + level], all = (double)(v->units << level); /* in units of the 16-bit level, which nothing is below */
+    double read = (double)counts[HT_COUNT_READ + level], all = (double)(v->units << level); /* in units of the 16-bit level, which nothing is below */
     info->bytes_level[level] = read * HT_WARP * 4 + rest + rows * diagonal[level];
     info->bytes_whole[level] = (level == HT_LEVEL_16 ? read : all) * HT_WARP * 4 + rest + rows * diagonal[level];
   }
