@@ -8,16 +8,15 @@ typedef struct {
   ht_precond base;
   double *inverse; /* in the backend's memory */
   double *host;    /* where it is computed: `inverse` itself where the host can touch it */
+  int handed_over; /* when it is first applied: a backend's engine has its own */
 } jacobi;
 
+/* A copy that fails is the device's error, which whoever waits for the result asks for. */
 static void apply(ht_precond *self, const double *r, double *z) {
-  self->backend->scale_by(self->ctx, self->n, ((jacobi *)self)->inverse, r, z);
-}
-
-static ht_status hand_over(jacobi *j) {
-  if (j->host == j->inverse) return HT_OK;
-  HT_TRY(j->base.ctx, j->base.backend->upload(j->base.ctx, j->base.bytes, j->host, j->inverse));
-  return HT_OK;
+  jacobi *j = (jacobi *)self;
+  if (!j->handed_over && j->host != j->inverse && self->backend->upload(self->ctx, self->bytes, j->host, j->inverse) != HT_OK) return;
+  j->handed_over = 1;
+  self->backend->scale_by(self->ctx, self->n, j->inverse, r, z);
 }
 
 /* Checks first, so that a refused update leaves the old values in place. */
@@ -28,7 +27,7 @@ static ht_status update(ht_precond *self, const ht_matrix *matrix) {
   ht_matrix_diagonal(matrix, j->host);
 #pragma omp parallel for schedule(static) num_threads(self->ctx->threads) if (self->n > PARALLEL_FROM)
   for (int64_t i = 0; i < self->n; i++) j->host[i] = 1 / j->host[i];
-  HT_TRY(self->ctx, hand_over(j));
+  j->handed_over = 0;
   return HT_OK;
 }
 
@@ -72,15 +71,10 @@ fail:
 
 ht_status ht_precond_create_diagonal(ht_context *ctx, const ht_backend *backend, int64_t n, const double *diagonal, ht_precond **precond) {
   jacobi *self;
-  ht_status status;
   *precond = NULL;
   HT_TRY(ctx, create(ctx, backend, diagonal ? "jacobi" : "none", n, &self));
   self->base.update = NULL;
   for (int64_t i = 0; i < n; i++) self->host[i] = diagonal && diagonal[i] > 0 ? 1 / diagonal[i] : 1;
-  HT_TRY_GOTO(ctx, status, hand_over(self), fail);
   *precond = &self->base;
   return HT_OK;
-fail:
-  destroy(&self->base);
-  return status;
 }
