@@ -78,3 +78,27 @@ ht_status ht_precond_create_diagonal(ht_context *ctx, const ht_backend *backend,
   *precond = &self->base;
   return HT_OK;
 }
+
+/* ---- applied by an engine ---- */
+
+static ht_status check_only(ht_precond *self, const ht_matrix *matrix) {
+  HT_TRY(self->ctx, ht_precond_check_update(self, matrix));
+  HT_TRY(self->ctx, ht_matrix_check_diagonal(self->ctx, matrix));
+  return HT_OK;
+}
+
+static void release(ht_precond *self) { ht_release(self->ctx, self); }
+
+ht_status ht_precond_create_engine_jacobi(ht_context *ctx, const ht_backend *backend, const ht_matrix *matrix, ht_precond **precond) {
+  *precond = NULL;
+  HT_TRY(ctx, ht_matrix_check_diagonal(ctx, matrix));
+  HT_TRY(ctx, ht_allocate(ctx, 1, sizeof **precond, precond));
+  **precond = (ht_precond){.ctx = ctx,
+                           .backend = backend,
+                           .name = "jacobi",
+                           .n = matrix->n,
+                           .nnz = matrix->nnz,
+                           .update = check_only,
+                           .destroy = release};
+  return HT_OK;
+}

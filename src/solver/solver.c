@@ -23,7 +23,8 @@ struct ht_solver {
   int64_t n;
   ht_apply_fn apply;
   void *apply_user;
-  double *diagonal; /* of the matrix, or the caller's for an operator; NULL when there is none */
+  const double *diagonal; /* of the matrix, or the caller's for an operator; NULL when there is none */
+  double *own_diagonal;   /* where it is kept here: a matrix may know its own */
   ht_progress_fn progress;
   void *progress_user;
   ht_policy_fn policy_fn;
@@ -95,7 +96,7 @@ void ht_solver_destroy(ht_solver *s) {
   if (!s) return;
   forget(s);
   ht_release(s->ctx, s->averaged.values);
-  ht_release(s->ctx, s->diagonal);
+  ht_release(s->ctx, s->own_diagonal);
   ht_release(s->ctx, s->column_reports);
   ht_release(s->ctx, s);
 }
@@ -117,8 +118,8 @@ static ht_status set_problem(ht_solver *s, int64_t n, const double *diagonal) {
     memcpy(copy, diagonal, (size_t)n * sizeof *copy);
   }
   forget(s);
-  ht_release(s->ctx, s->diagonal);
-  s->diagonal = copy;
+  ht_release(s->ctx, s->own_diagonal);
+  s->diagonal = s->own_diagonal = copy;
   s->n = n;
   return HT_OK;
 }
@@ -279,6 +280,8 @@ static ht_status make_precond(ht_solver *s) {
       ht_log(s->ctx, HT_LOG_WARNING, "a matrix with empty rows has no such preconditioner; jacobi is used");
     return ht_precond_create_diagonal(s->ctx, s->backend, s->n, s->diagonal, &s->precond);
   }
+  if (o.precond == HT_PRECOND_JACOBI && s->op->store && s->op->backend->engine_run && s->options.solve.engine != HT_ENGINE_TEXTBOOK)
+    return ht_precond_create_engine_jacobi(s->ctx, s->backend, s->symmetric, &s->precond);
   if (s->op->engine_block) return ht_precond_create_block_jacobi(s->ctx, s->backend, &o, s->symmetric, unknowns, &s->precond);
   return ht_precond_create(s->ctx, s->backend, &o, s->symmetric, unknowns, &s->precond);
 }
@@ -486,8 +489,11 @@ static ht_status make_somewhere(ht_solver *s) {
 
 static ht_status read_diagonal(ht_solver *s) {
   if (!s->matrix) return HT_OK;
-  if (!s->diagonal) HT_TRY(s->ctx, ht_allocate(s->ctx, s->n, sizeof(double), &s->diagonal));
-  ht_matrix_diagonal(s->matrix, s->diagonal);
+  s->diagonal = s->matrix->diagonal;
+  if (s->diagonal) return HT_OK;
+  if (!s->own_diagonal) HT_TRY(s->ctx, ht_allocate(s->ctx, s->n, sizeof(double), &s->own_diagonal));
+  ht_matrix_diagonal(s->matrix, s->own_diagonal);
+  s->diagonal = s->own_diagonal;
   return HT_OK;
 }
 

@@ -38,7 +38,7 @@ struct walker {
     settle();
   }
   __device__ bool is_mine() const { return (number >> 1 & lanes - 1) == lane; }
-  __device__ bool is_diagonal() const { return a.position[rows.columns[at]] == row; }
+  __device__ bool is_diagonal() const { return rows.columns[at] == row; }
   // To the next entry that is this lane's, from `at` on.
   __device__ void settle() {
     while (at < end) {
@@ -54,10 +54,14 @@ struct walker {
     at++;
     settle();
   }
+  // Whether that number, which column() gave, is the column's: a patch may have been made for another pattern.
+  __device__ bool is_listed(int c) const {
+    return !a.patches || (c < a.patch_rows ? own + c : halo + c - a.patch_rows < halo_end ? a.halo[halo + c - a.patch_rows] : -1) == rows.columns[at];
+  }
   // The column's number in the store: in solver order, or in the patch's list.
   __device__ int column() const {
     if (at >= end) return NONE;
-    int c = a.position[rows.columns[at]];
+    int c = rows.columns[at];
     if (!a.patches) return c;
     if (c >= own && c < own + a.patch_rows) return c - own;
     int low = halo, high = halo_end - 1;
@@ -88,7 +92,7 @@ struct entry {
 };
 
 __device__ inline entry entry_at(const walker &w, int column) {
-  int global = w.a.position[w.rows.columns[w.at]];
+  int global = w.rows.columns[w.at];
   return {column, global, w.rows.values ? scalbn(w.rows.values[w.at], -(w.a.exponent[w.row] + w.a.exponent[global])) : 0};
 }
 
@@ -152,16 +156,15 @@ __device__ inline int count_slots(const ht_store_view &a, const ht_rows_view &ro
 
 namespace {
 
-// The entries of a row of up to WIDTH * MOST by their columns' place, which are distinct: each goes to the number of those below it. All are
+// The entries of a row of up to WIDTH * MOST by their columns' places, which are distinct: each goes to the number of those below it. All are
 // read before one is written, so that `from` may be where they go.
 template <int WIDTH, int MOST>
 __device__ inline void sort_row(const ht_store_view &a, const ht_rows_view &rows, const int32_t *from, int64_t begin, int length) {
-  int lane = threadIdx.x & WIDTH - 1, column[MOST], place[MOST], rank[MOST];
+  int lane = threadIdx.x & WIDTH - 1, place[MOST], rank[MOST];
   double value[MOST];
   for (int k = 0; k < MOST; k++) {
     int e = lane + WIDTH * k;
-    column[k] = e < length ? from[begin + e] : 0;
-    place[k] = e < length ? a.position[column[k]] : INT_MAX;
+    place[k] = e < length ? a.position[from[begin + e]] : INT_MAX;
     if (rows.values) value[k] = e < length ? rows.values[begin + e] : 0;
     rank[k] = 0;
   }
@@ -173,15 +176,16 @@ __device__ inline void sort_row(const ht_store_view &a, const ht_rows_view &rows
   __syncwarp();
   for (int k = 0; k < MOST; k++) {
     if (lane + WIDTH * k >= length) continue;
-    const_cast<int32_t *>(rows.columns)[begin + rank[k]] = column[k];
+    const_cast<int32_t *>(rows.columns)[begin + rank[k]] = place[k];
     if (rows.values) const_cast<double *>(rows.values)[begin + rank[k]] = value[k];
   }
 }
 
 } // namespace
 
-// `count` rows whose columns ascend in the caller's order: in solver order into rows.columns, and rows.values, if it is there, along with
-// them. from: the columns of the first row, which may be rows.columns. Four rows a warp, side by side where all of them are short.
+// `count` rows, their columns in the caller's numbers: in solver order, and ascending there, into rows.columns, and rows.values, if it is
+// there, along with them. from: the columns of the first row, which may be rows.columns. Longer rows than HT_SORTED_MOST ascend already. Four
+// rows a warp, side by side where all of them are short.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
     ht_store_sort(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, int64_t count, const int32_t *from) {
   enum { ROWS = 4, SHORT = 32 / ROWS };
@@ -202,8 +206,8 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
         sort_row<32, 3>(a, rows, from, at, own);
       else if (own <= HT_SORTED_MOST)
         sort_row<32, HT_SORTED_MOST / 32>(a, rows, from, at, own);
-      else if (from != rows.columns)
-        for (int e = lane; e < own; e += 32) const_cast<int32_t *>(rows.columns)[at + e] = from[at + e];
+      else
+        for (int e = lane; e < own; e += 32) const_cast<int32_t *>(rows.columns)[at + e] = a.position[from[at + e]];
     }
   }
 }
@@ -465,7 +469,7 @@ __device__ inline decoded decode_group(const ht_store_view &a, int64_t unit, boo
 
 // From the value that the walker stands at.
 __device__ inline bool differs(const walker &w, double value) {
-  return scalbn(value, w.a.exponent[w.row] + w.a.exponent[w.a.position[w.rows.columns[w.at]]]) != w.rows.values[w.at];
+  return scalbn(value, w.a.exponent[w.row] + w.a.exponent[w.rows.columns[w.at]]) != w.rows.values[w.at];
 }
 
 // Entries of the lane's group that are wrong.
@@ -475,7 +479,7 @@ __device__ inline unsigned verify_by_index(walker &w, int64_t unit, bool whole, 
   for (int k = 0; k < (whole ? 4 : 2); k++) {
     int c = w.column();
     if (c != NONE && c >= d.base && c - d.base <= FARTHEST) {
-      bad += differs(w, d.value[k]) || (uint32_t)(c - d.base) != d.index[k];
+      bad += differs(w, d.value[k]) || (uint32_t)(c - d.base) != d.index[k] || !w.is_listed(c);
       w.advance();
     } else
       bad += d.value[k] != 0;

@@ -17,6 +17,7 @@ typedef struct ht_arrangement {
   ht_store_view view;              /* its numbers; the pointers are each store's own */
   int32_t *order, *position;       /* as in the view */
   int sorted;                      /* the order is the natural one, with padding perhaps: rows lie in the CSR as they are sent */
+  int identity;                    /* and without any padding but behind the last row */
   int64_t *start;                  /* padded + 1: nonzeros before each row */
   ht_slice_info *slice;
   int32_t *patch_slice, *halo_start, *halo;

@@ -104,6 +104,7 @@ static ht_status make_order(ht_store *store, const ht_csr_view *a, const int32_t
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(& : sorted) if (v->n > PARALLEL_FROM)
   for (int64_t i = 1; i < v->n; i++) sorted &= store->rows->position[i - 1] < store->rows->position[i];
   store->rows->sorted = sorted;
+  store->rows->identity = sorted && store->rows->position[v->n - 1] == v->n - 1;
   return make_start(store, a);
 }
 

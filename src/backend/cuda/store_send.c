@@ -12,7 +12,7 @@ enum {
   PART_ROWS = 128, /* that a thread packs at a time */
   PARALLEL_FROM = 20000
 };
-static const int64_t WINDOW_LEAST = 1 << 20, WINDOW_MOST = HT_STAGING_BYTES, WHOLE_MOST = 24 << 20, KEPT_MOST = 44 << 20; /* bytes */
+static const int64_t WINDOW_LEAST = 1 << 20, WINDOW_MOST = 16 << 20, WHOLE_MOST = 24 << 20, KEPT_MOST = 32 << 20; /* bytes */
 
 static int64_t bytes_of(const ht_store *store, int64_t begin, int64_t end) {
   return ENTRY_BYTES * (store->rows->start[end] - store->rows->start[begin]) + 8 * (end - begin + 1);
@@ -209,13 +209,13 @@ static ht_status send_piece(ht_traffic *t, const ht_packet *p, int64_t begin, in
   return ht_cuda_staged(store->cuda, store->cuda->copies);
 }
 
-/* Columns by their place in solver order: neighbours in a group then read neighbours in x. In the natural order they are so already. */
+/* Columns by their place in solver order: neighbours in a group then read neighbours in x. In the natural order they are as they are. */
 static ht_status sort(const ht_traffic *t, ht_packet *p) {
   ht_store *store = t->store;
   const int32_t *from = t->kept ? t->kept + store->rows->start[p->row] : p->view.columns;
   ht_rows_view rows = p->view;
   if (!t->with_values) rows.values = NULL;
-  if (store->rows->sorted) {
+  if (store->rows->identity) {
     p->view.columns = from;
     return HT_OK;
   }

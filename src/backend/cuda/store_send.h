@@ -33,7 +33,7 @@ typedef struct ht_traffic {
 ht_status ht_traffic_begin(ht_store *store, const ht_csr_view *a, int twice, ht_traffic *traffic);
 /* Ahead of a pass over all slices. */
 void ht_traffic_pass(ht_traffic *traffic, int with_values);
-/* The pass's next packet: its rows are there, their columns ascending in solver order, for what is launched from now on. packet->slices is 0
+/* The pass's next packet: its rows are there, their columns in solver order and ascending, for what is launched from now on. packet->slices is 0
  * when the pass is through. */
 ht_status ht_traffic_next(ht_traffic *traffic, ht_packet *packet);
 void ht_traffic_end(ht_traffic *traffic); /* when nothing works on it any more */

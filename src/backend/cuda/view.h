@@ -103,11 +103,11 @@ typedef struct ht_store_view {
   const uint8_t *boundary;    /* padded: whether another patch has this row in its halo */
 } ht_store_view;
 
-/* What the build kernels work on: some rows of the CSR, in the caller's order of columns. */
+/* What the build kernels work on: some rows of the CSR. */
 typedef struct ht_rows_view {
   int64_t first_slice, slices;
   const int64_t *start;   /* of the slices' rows in solver order, from the first slice's first row on */
-  const int32_t *columns; /* the caller's numbers */
+  const int32_t *columns; /* in solver order, ascending */
   const double *values;
 } ht_rows_view;
 
