@@ -3,8 +3,8 @@
  * engines are chosen by size, as always. With --solve 1 the first solve on each fresh solver, too: of b = A times ones, from host memory;
  * and the ordering's part of "fresh".
  *
- *   setup [--backend NAME] [--threads N] [--repeats N] [--clock wall|cpu] [--solve 0|1] [--phases 0|1] RECIPE...      RECIPE: 'stencil3d size=64
- * points=27'
+ *   setup [--backend NAME] [--threads N] [--repeats N] [--clock wall|cpu] [--solve 0|1] [--phases 0|1] RECIPE...      RECIPE: 'stencil3d
+ * size=64 points=27'
  *
  * With tests/driver's libcuda in LD_LIBRARY_PATH and HT_FAKE_CUDA=timed it tells what the host's part of it costs on any machine: there
  * copies are the host's and kernels do nothing. Medians. SPDX-License-Identifier: BSD-3-Clause */
@@ -103,7 +103,8 @@ int main(int argc, char **argv) {
       break;
   }
   if (k >= argc || repeats < 1 || repeats > MOST_REPEATS) {
-    fprintf(stderr, "usage: setup [--backend NAME] [--threads N] [--repeats N] [--clock wall|cpu] [--solve 0|1] [--phases 0|1] RECIPE...\n");
+    fprintf(stderr,
+            "usage: setup [--backend NAME] [--threads N] [--repeats N] [--clock wall|cpu] [--solve 0|1] [--phases 0|1] RECIPE...\n");
     return 2;
   }
   if (ht_context_create(&ctx) != HT_OK) return 3;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 #include "data/order.h"
-#include "data/order_cache.h"
+#include "base/kept.h"
 #include "data/split.h"
 #include "program.h"
 
@@ -215,7 +215,7 @@ static void measure(const csr *a, double bandwidth) {
     double start = now();
     require(ht_node_graph_create(ctx, &view, &graph));
     double graph_done = now();
-    require(ht_order_auto(ctx, &graph, NULL, &order));
+    require(ht_order_auto(ctx, &graph, HT_ROOT_FAR, NULL, &order));
     double order_done = now();
     ht_split_options options = {.exactness_flags = 1, .order = order};
     require(ht_split_create(ctx, &view, &graph, &options, &split));

@@ -225,10 +225,10 @@ typedef struct ht_store_plan {
 
 typedef struct ht_store_options {
   ht_store_plan plan;
-  int64_t block;        /* consecutive unknowns that stay together: 1 to HT_COLUMN_BLOCK */
-  int node;             /* consecutive unknowns that share their neighbours: 1 where that is not so */
-  const int32_t *order; /* of the blocks, order[new] = old; with patches, each takes what fits its patch_rows; NULL: natural. Copied */
-  int exactness_flags;  /* 0: every group is taken to need all bits */
+  int64_t block;          /* consecutive unknowns that stay together: 1 to HT_COLUMN_BLOCK */
+  int node;               /* consecutive unknowns that share their neighbours: 1 where that is not so */
+  const int32_t *order;   /* of the blocks, order[new] = old; with patches, each takes what fits its patch_rows; NULL: natural. Copied */
+  int exactness_flags;    /* 0: every group is taken to need all bits */
   const double *diagonal; /* of A */
   /* For what the context keeps of patterns, or NULL: the pattern's fingerprint, and what `order` was made by */
   const ht_fingerprint *pattern;

@@ -2,7 +2,7 @@
 #include "base/kept.h"
 #include <string.h>
 
-enum { PLACES = 8 };
+enum { PLACES = 24 };
 static const int64_t MOST_BYTES = 512 << 20; /* of all together */
 
 typedef struct place {

@@ -1,10 +1,11 @@
-/* What a context keeps of patterns that it has met: the few things used last, within a bound of memory. SPDX-License-Identifier: BSD-3-Clause */
+/* What a context keeps of patterns that it has met: the few things used last, within a bound of memory. SPDX-License-Identifier:
+ * BSD-3-Clause */
 #ifndef HT_BASE_KEPT_H
 #define HT_BASE_KEPT_H
 #include "base/context.h"
 #include "base/fingerprint.h"
 
-typedef enum ht_kept_kind { HT_KEPT_ORDER, HT_KEPT_ARRANGEMENT } ht_kept_kind;
+typedef enum ht_kept_kind { HT_KEPT_ORDER, HT_KEPT_ARRANGEMENT, HT_KEPT_UNKNOWNS } ht_kept_kind;
 
 enum { HT_KEPT_CHOICES = 5 };
 

@@ -1,6 +1,6 @@
-/* Where the time of a set-up goes: a stopwatch in the context. What ends a part calls ht_lap with its name, and the time since the lap before
- * is that part's, so that all parts together are the whole. A part may come often. Work of a device counts where the host waits for it.
- * SPDX-License-Identifier: BSD-3-Clause */
+/* Where the time of a set-up goes: a stopwatch in the context. What ends a part calls ht_lap with its name, and the time since the lap
+ * before is that part's, so that all parts together are the whole. A part may come often. Work of a device counts where the host waits for
+ * it. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_BASE_PHASES_H
 #define HT_BASE_PHASES_H
 

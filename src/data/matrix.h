@@ -18,10 +18,10 @@ struct ht_matrix {
   int64_t asymmetric_row, asymmetric_column; /* of the largest |a_ij - a_ji|, the first in row order; -1 when symmetric */
   double asymmetry;                          /* that difference */
   /* found on the way */
-  double *diagonal; /* owned; NULL: not known, then it has to be looked for */
-  double norm_inf;  /* the largest sum of |a_ij| over a row; 0: not known */
-  int64_t duplicates;                        /* entries that were summed away */
-  char source[256];                          /* file or generator it came from */
+  double *diagonal;   /* owned; NULL: not known, then it has to be looked for */
+  double norm_inf;    /* the largest sum of |a_ij| over a row; 0: not known */
+  int64_t duplicates; /* entries that were summed away */
+  char source[256];   /* file or generator it came from */
 };
 
 /* Take ownership of canonical CSR arrays from ht_allocate (freed on error too) and measure symmetry. */

@@ -6,7 +6,7 @@
 
 enum { PARALLEL_FROM = 1 << 20 };
 
-/* rows: of a patch; 0: reverse Cuthill-McKee. */
+/* rows: of a patch; not positive: reverse Cuthill-McKee, minus the root. */
 static ht_kept_key key_of(ht_context *ctx, const ht_node_graph *g, int64_t rows, const ht_fingerprint *known) {
   return (ht_kept_key){known ? *known : ht_fingerprint_of(ctx, g->nodes, g->start, g->columns), HT_KEPT_ORDER, {rows}};
 }
@@ -33,10 +33,10 @@ static void keep(ht_context *ctx, const ht_kept_key *key, const int32_t *order) 
   ht_kept_add(ctx, key, key->pattern.rows * (int64_t)sizeof *kept, kept, ht_release);
 }
 
-ht_status ht_order_rcm_kept(ht_context *ctx, const ht_node_graph *graph, const ht_fingerprint *known, int32_t *order) {
-  ht_kept_key key = key_of(ctx, graph, 0, known);
+ht_status ht_order_rcm_kept(ht_context *ctx, const ht_node_graph *graph, ht_rcm_root root, const ht_fingerprint *known, int32_t *order) {
+  ht_kept_key key = key_of(ctx, graph, -(int64_t)root, known);
   if (find(ctx, &key, order)) return HT_OK;
-  HT_TRY(ctx, ht_order_rcm(ctx, graph, order));
+  HT_TRY(ctx, ht_order_rcm(ctx, graph, root, order));
   keep(ctx, &key, order);
   return HT_OK;
 }

@@ -1,6 +1,7 @@
 /* The operator on a backend's own split storage. SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
 #include <math.h>
+#include "base/kept.h"
 #include "data/diagonal.h"
 #include "data/order.h"
 #include "data/order_cache.h"
@@ -77,21 +78,21 @@ static void destroy(ht_operator *self) {
   ht_release(self->ctx, op);
 }
 
-/* Patches where the engine wants them, of patch_nodes nodes each, else the order that was asked for; *order NULL: natural. known: the graph's
- * fingerprint, or NULL. */
+/* Patches where the engine wants them, of patch_nodes nodes each, else the order that was asked for; *order NULL: natural. known: the
+ * graph's fingerprint, or NULL. */
 static ht_status order_nodes(store_operator *op, int ordering, const ht_node_graph *graph, const ht_fingerprint *known, int64_t patch_nodes,
                              int32_t **order) {
   ht_context *ctx = op->base.ctx;
   op->base.ordering = "natural";
   if (!patch_nodes && ordering == HT_ORDERING_NATURAL) return HT_OK;
   if (!patch_nodes && ordering == HT_ORDERING_AUTO) {
-    HT_TRY(ctx, ht_order_auto(ctx, graph, known, order));
+    HT_TRY(ctx, ht_order_auto(ctx, graph, HT_ROOT_FIRST, known, order));
     if (*order) op->base.ordering = "rcm";
     return HT_OK;
   }
   op->base.ordering = patch_nodes ? "patches" : "rcm";
   HT_TRY(ctx, ht_allocate(ctx, graph->nodes, sizeof **order, order));
-  if (!patch_nodes) return ht_order_rcm_kept(ctx, graph, known, *order);
+  if (!patch_nodes) return ht_order_rcm_kept(ctx, graph, HT_ROOT_FIRST, known, *order);
   const ht_csr_view pattern = {.n = graph->nodes, .nnz = graph->start[graph->nodes], .row_start = graph->start, .columns = graph->columns};
   return ht_order_patches_kept(ctx, &pattern, patch_nodes, known, *order);
 }
@@ -111,20 +112,19 @@ static ht_status order_blocks(store_operator *op, int ordering, const ht_csr_vie
 }
 
 static ht_status create_store(store_operator *op, const ht_operator_options *options, int engine, const ht_csr_view *a,
-                              const double *diagonal) {
+                              const ht_fingerprint *pattern, const double *diagonal) {
   ht_context *ctx = op->base.ctx;
   const ht_backend *backend = op->base.backend;
   ht_store_options store = {.exactness_flags = options->exactness_flags,
                             .block = op->base.engine_block ? op->base.engine_block : 1,
                             .node = op->base.unknowns_per_node > 1 ? op->base.unknowns_per_node : 1,
                             .diagonal = diagonal,
+                            .pattern = pattern,
                             .ordering = options->ordering};
   int32_t *order;
   double start = ht_seconds();
   backend->store_plan(ctx, a, store.block, (ht_store_engine)engine, &store.plan);
   ht_lap(ctx, HT_PHASE_shape);
-  const ht_fingerprint pattern = ht_fingerprint_of(ctx, a->n, a->row_start, a->columns);
-  store.pattern = &pattern;
   ht_status status = order_blocks(op, options->ordering, a, &store, &order);
   op->base.time_ordering_s = ht_seconds() - start;
   ht_lap(ctx, HT_PHASE_ordering);
@@ -135,14 +135,30 @@ static ht_status create_store(store_operator *op, const ht_operator_options *opt
   return status;
 }
 
+/* Unknowns a node, looked for once a pattern. */
+static int find_unknowns(ht_context *ctx, const ht_csr_view *a, const ht_fingerprint *pattern) {
+  const ht_kept_key key = {.pattern = *pattern, .kind = HT_KEPT_UNKNOWNS};
+  int *found = ht_kept_find(ctx, &key);
+  if (found) return *found;
+  int unknowns = ht_node_unknowns(ctx, a);
+  if (ht_allocate(ctx, 1, sizeof *found, &found) != HT_OK) {
+    ht_context_clear_error(ctx); /* it is looked for again */
+    return unknowns;
+  }
+  *found = unknowns;
+  ht_kept_add(ctx, &key, sizeof *found, found, ht_release);
+  return unknowns;
+}
+
 static ht_status build(store_operator *op, const ht_operator_options *options, int engine, const ht_matrix *matrix) {
   ht_context *ctx = op->base.ctx;
   const ht_csr_view a = ht_matrix_view(matrix);
   const double *diagonal;
   HT_TRY(ctx, find_diagonal(op, matrix, &diagonal));
-  op->base.unknowns_per_node = ht_node_unknowns(ctx, &a);
+  const ht_fingerprint pattern = ht_fingerprint_of(ctx, a.n, a.row_start, a.columns);
+  op->base.unknowns_per_node = find_unknowns(ctx, &a, &pattern);
   ht_lap(ctx, HT_PHASE_shape);
-  HT_TRY(ctx, create_store(op, options, engine, &a, diagonal));
+  HT_TRY(ctx, create_store(op, options, engine, &a, &pattern, diagonal));
   op->base.backend->store_info(op->base.store, &op->info);
   op->base.blocks = op->info.blocks;
   for (int level = 0; level < HT_LEVEL_64; level++) {

@@ -93,12 +93,7 @@ ht_status ht_precond_create_engine_jacobi(ht_context *ctx, const ht_backend *bac
   *precond = NULL;
   HT_TRY(ctx, ht_matrix_check_diagonal(ctx, matrix));
   HT_TRY(ctx, ht_allocate(ctx, 1, sizeof **precond, precond));
-  **precond = (ht_precond){.ctx = ctx,
-                           .backend = backend,
-                           .name = "jacobi",
-                           .n = matrix->n,
-                           .nnz = matrix->nnz,
-                           .update = check_only,
-                           .destroy = release};
+  **precond = (ht_precond){
+      .ctx = ctx, .backend = backend, .name = "jacobi", .n = matrix->n, .nnz = matrix->nnz, .update = check_only, .destroy = release};
   return HT_OK;
 }

@@ -23,7 +23,8 @@ double ht_norm2(const ht_certifier *c, const double *x) { return ht_norm2_of_squ
 /* A backend that works in the host's memory reads the matrix itself. Else the operator's product serves, and only a matrix that was
  * averaged for it is copied. */
 ht_status ht_certifier_init(ht_certifier *c, ht_context *ctx, const ht_matrix *matrix, int averaged, ht_operator *op) {
-  *c = (ht_certifier){.ctx = ctx, .op = op, .backend = op->backend, .matrix = matrix, .norm_inf = matrix ? ht_matrix_norm_inf(matrix) : NAN};
+  *c =
+      (ht_certifier){.ctx = ctx, .op = op, .backend = op->backend, .matrix = matrix, .norm_inf = matrix ? ht_matrix_norm_inf(matrix) : NAN};
   HT_TRY(ctx, c->backend->memory_create(ctx, op->n * (int64_t)sizeof(double), &c->work));
   if (!matrix) return HT_OK;
   if (!ht_backend_is_host(ctx, c->backend)) HT_TRY(ctx, ht_allocate(ctx, 3 * op->n, sizeof(double), &c->host));

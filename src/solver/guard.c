@@ -396,7 +396,8 @@ ht_status ht_guard_allocate(ht_guard *g, int averaged) {
   int64_t n = g->loop->op->n, apart = (n + ALIGNED - 1) / ALIGNED * ALIGNED;
   int remote = !ht_backend_is_host(g->ctx, v), count = remote ? WORK : WORK - 1;
   HT_TRY(g->ctx, ht_certifier_init(&g->certifier, g->ctx, g->matrix, averaged, g->loop->op));
-  HT_TRY(g->ctx, v->memory_create(g->ctx, count * apart * (int64_t)sizeof(double), &g->work)); /* at once: on a device each takes its time */
+  HT_TRY(g->ctx,
+         v->memory_create(g->ctx, count * apart * (int64_t)sizeof(double), &g->work)); /* at once: on a device each takes its time */
   for (int k = 0; k < count; k++) *work[k] = g->work + k * apart;
   if (remote) HT_TRY(g->ctx, ht_allocate(g->ctx, n, sizeof(double), &g->host));
   HT_TRY(g->ctx, ht_allocate(g->ctx, 2 * g->loop->state.capacity, sizeof(double), &g->ritz));

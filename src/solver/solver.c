@@ -354,7 +354,9 @@ static double bytes_at(const ht_split_view *a, ht_level level) {
 static double diagonal_range(const ht_solver *s) {
   double least = INFINITY, most = 0;
   const double *d = s->diagonal;
-#pragma omp parallel for schedule(static) num_threads(s->ctx->threads) reduction(min : least) reduction(max : most) if (s->n > PARALLEL_FROM)
+#pragma omp parallel for schedule(static) num_threads(s->ctx->threads) reduction(min                                                       \
+                                                                                 : least) reduction(max                                    \
+                                                                                                    : most) if (s->n > PARALLEL_FROM)
   for (int64_t i = 0; i < (d ? s->n : 0); i++) {
     if (d[i] > 0 && d[i] < least) least = d[i];
     if (d[i] > most) most = d[i];

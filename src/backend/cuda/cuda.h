@@ -39,6 +39,7 @@ typedef struct ht_cuda {
     CUevent passed[2];
     int turn; /* the one that is being filled */
   } staging;
+  void *told;       /* pinned: what an engine gave back, for the next one, or NULL */
   ht_status status; /* of the first call that failed: later launches do nothing */
   char error[256];  /* and its sentence */
 } ht_cuda;
@@ -99,7 +100,7 @@ void ht_cuda_release_staging(ht_cuda *cuda);
 /* Order between two streams: an event behind what is on the one, and what comes to the other from now on waits for it. */
 ht_status ht_cuda_mark(ht_cuda *cuda, CUstream stream, CUevent *event); /* *event is made where it is NULL */
 ht_status ht_cuda_wait(ht_cuda *cuda, CUevent event, CUstream stream);  /* what comes to `stream` from now on, for the event */
-ht_status ht_cuda_copies(ht_cuda *cuda);                                 /* makes cuda->copies */
+ht_status ht_cuda_copies(ht_cuda *cuda);                                /* makes cuda->copies */
 /* Wait for all that was launched; reports what failed. */
 ht_status ht_cuda_synchronize(ht_cuda *cuda);
 /* Turn a driver's result into a status and a sentence that begins with `what` ("copying 80 bytes"). The first failure is kept in

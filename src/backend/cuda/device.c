@@ -91,6 +91,7 @@ static void release_device(void *device) {
     if (cuda->stream) driver->cuStreamSynchronize(cuda->stream);
     ht_cuda_release(cuda, cuda->sums);
     ht_cuda_release_host(cuda, cuda->host);
+    ht_cuda_release_host(cuda, cuda->told);
     ht_cuda_release_staging(cuda);
     for (int i = 0; i < HT_KERNELS; i++)
       if (cuda->library[i]) driver->cuLibraryUnload(cuda->library[i]);

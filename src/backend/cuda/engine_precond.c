@@ -16,7 +16,8 @@ static ht_status hand_over(ht_store *store, int64_t count, float *host, const fl
 static ht_status make_diagonal(ht_store *store, ht_cuda_cg_vectors *v) {
   int64_t padded = store->view.padded;
   HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, padded * 4, &v->inverse_diagonal));
-  return ht_cuda_launch(store->cuda, HT_KERNEL_store_invert, ht_cuda_over(padded), HT_ARGS(&padded, &store->diagonal, &v->inverse_diagonal));
+  return ht_cuda_launch(store->cuda, HT_KERNEL_store_invert, ht_cuda_over(padded),
+                        HT_ARGS(&padded, &store->diagonal, &v->inverse_diagonal));
 }
 
 /* w = L^-1 S, which is the inverse of the scaled block's own factor: lower triangle, row-major with leading dimension `block`. */

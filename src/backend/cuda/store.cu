@@ -56,7 +56,9 @@ struct walker {
   }
   // Whether that number, which column() gave, is the column's: a patch may have been made for another pattern.
   __device__ bool is_listed(int c) const {
-    return !a.patches || (c < a.patch_rows ? own + c : halo + c - a.patch_rows < halo_end ? a.halo[halo + c - a.patch_rows] : -1) == rows.columns[at];
+    return !a.patches || (c < a.patch_rows                     ? own + c
+                          : halo + c - a.patch_rows < halo_end ? a.halo[halo + c - a.patch_rows]
+                                                               : -1) == rows.columns[at];
   }
   // The column's number in the store: in solver order, or in the patch's list.
   __device__ int column() const {
@@ -156,8 +158,8 @@ __device__ inline int count_slots(const ht_store_view &a, const ht_rows_view &ro
 
 namespace {
 
-// The entries of a row of up to WIDTH * MOST by their columns' places, which are distinct: each goes to the number of those below it. All are
-// read before one is written, so that `from` may be where they go.
+// The entries of a row of up to WIDTH * MOST by their columns' places, which are distinct: each goes to the number of those below it. All
+// are read before one is written, so that `from` may be where they go.
 template <int WIDTH, int MOST>
 __device__ inline void sort_row(const ht_store_view &a, const ht_rows_view &rows, const int32_t *from, int64_t begin, int length) {
   int lane = threadIdx.x & WIDTH - 1, place[MOST], rank[MOST];
@@ -184,8 +186,8 @@ __device__ inline void sort_row(const ht_store_view &a, const ht_rows_view &rows
 } // namespace
 
 // `count` rows, their columns in the caller's numbers: in solver order, and ascending there, into rows.columns, and rows.values, if it is
-// there, along with them. from: the columns of the first row, which may be rows.columns. Longer rows than HT_SORTED_MOST ascend already. Four
-// rows a warp, side by side where all of them are short.
+// there, along with them. from: the columns of the first row, which may be rows.columns. Longer rows than HT_SORTED_MOST ascend already.
+// Four rows a warp, side by side where all of them are short.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
     ht_store_sort(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, int64_t count, const int32_t *from) {
   enum { ROWS = 4, SHORT = 32 / ROWS };

@@ -13,12 +13,12 @@ typedef struct ht_arrangement {
   int users;
   int complete; /* the units are known */
   const char *ordering;
-  ht_store_plan plan;              /* what became of the one that was asked for */
-  ht_store_view view;              /* its numbers; the pointers are each store's own */
-  int32_t *order, *position;       /* as in the view */
-  int sorted;                      /* the order is the natural one, with padding perhaps: rows lie in the CSR as they are sent */
-  int identity;                    /* and without any padding but behind the last row */
-  int64_t *start;                  /* padded + 1: nonzeros before each row */
+  ht_store_plan plan;        /* what became of the one that was asked for */
+  ht_store_view view;        /* its numbers; the pointers are each store's own */
+  int32_t *order, *position; /* as in the view */
+  int sorted;                /* the order is the natural one, with padding perhaps: rows lie in the CSR as they are sent */
+  int identity;              /* and without any padding but behind the last row */
+  int64_t *start;            /* padded + 1: nonzeros before each row */
   ht_slice_info *slice;
   int32_t *patch_slice, *halo_start, *halo;
   uint8_t *boundary;
@@ -34,7 +34,7 @@ struct ht_store {
   int exactness_flags;
   /* what the host keeps, for new values */
   ht_arrangement *rows;
-  int met; /* another store had these rows before */
+  int met;           /* another store had these rows before */
   int16_t *exponent; /* padded: as on the device, where it is known */
   int exponents_known, exponent_most;
   /* device */

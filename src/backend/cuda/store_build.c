@@ -172,7 +172,8 @@ static ht_status tell(ht_store *store, const ht_csr_view *a) {
   double rest = (double)v->index_units * (HT_WARP * 4 + 4) + (double)v->units * 2 + (double)v->slices * 16, rows = (double)v->padded;
   const double diagonal[HT_LEVELS] = {4, 4, 8};
   for (int level = 0; level < HT_LEVELS; level++) {
-    double read = (double)counts[HT_COUNT_READ + level], all = (double)(v->units << level); /* in units of the 16-bit level, which nothing is below */
+    double read = (double)counts[HT_COUNT_READ + level],
+           all = (double)(v->units << level); /* in units of the 16-bit level, which nothing is below */
     info->bytes_level[level] = read * HT_WARP * 4 + rest + rows * diagonal[level];
     info->bytes_whole[level] = (level == HT_LEVEL_16 ? read : all) * HT_WARP * 4 + rest + rows * diagonal[level];
   }

@@ -283,8 +283,7 @@ static ht_status make_patches(ht_store *store, const ht_csr_view *a) {
 }
 
 static void forget(ht_context *ctx, ht_arrangement *rows) {
-  void *memory[] = {rows->order, rows->position,   rows->start, rows->slice, rows->patch_slice, rows->halo_start,
-                    rows->halo,  rows->boundary};
+  void *memory[] = {rows->order, rows->position, rows->start, rows->slice, rows->patch_slice, rows->halo_start, rows->halo, rows->boundary};
   for (size_t k = 0; k < sizeof memory / sizeof *memory; k++) ht_release(ctx, memory[k]);
   *rows = (ht_arrangement){.users = rows->users, .ordering = rows->ordering};
 }

@@ -11,13 +11,13 @@ typedef struct ht_packet {
 
 enum { HT_WINDOWS = 2 };
 
-/* What the device holds of the CSR while a store is built: 64 MiB at most, or the slice that is longer. Either all rows in one window, or two
- * windows in turn, one of which is filled by the copy engine while kernels work on the other, and all columns where these are few: they are
- * looked at twice when a pattern is new. */
+/* What the device holds of the CSR while a store is built: 64 MiB at most, or the slice that is longer. Either all rows in one window, or
+ * two windows in turn, one of which is filled by the copy engine while kernels work on the other, and all columns where these are few: they
+ * are looked at twice when a pattern is new. */
 typedef struct ht_traffic {
   ht_store *store;
   const ht_csr_view *a;
-  int whole;          /* all rows fit into the first window, and lie there sorted once they were sent */
+  int whole;        /* all rows fit into the first window, and lie there sorted once they were sent */
   int windows;      /* in use */
   int64_t room;     /* bytes of a window */
   int passes, sent; /* sent: this pass finds all rows in the window */
@@ -33,8 +33,8 @@ typedef struct ht_traffic {
 ht_status ht_traffic_begin(ht_store *store, const ht_csr_view *a, int twice, ht_traffic *traffic);
 /* Ahead of a pass over all slices. */
 void ht_traffic_pass(ht_traffic *traffic, int with_values);
-/* The pass's next packet: its rows are there, their columns in solver order and ascending, for what is launched from now on. packet->slices is 0
- * when the pass is through. */
+/* The pass's next packet: its rows are there, their columns in solver order and ascending, for what is launched from now on. packet->slices
+ * is 0 when the pass is through. */
 ht_status ht_traffic_next(ht_traffic *traffic, ht_packet *packet);
 void ht_traffic_end(ht_traffic *traffic); /* when nothing works on it any more */
 

@@ -42,12 +42,12 @@ enum { HT_SPAN_MOST = 15 };
 
 /* What the kernels that build a store count, each 64 bits. */
 enum {
-  HT_COUNT_EXACT_16,                   /* entries exact in 16 bits, */
-  HT_COUNT_EXACT_32,                   /* and in at most 32 */
-  HT_COUNT_READ,                       /* what the groups read when 16, 32, 64 bits are asked for, in units of the 16-bit level */
+  HT_COUNT_EXACT_16,                     /* entries exact in 16 bits, */
+  HT_COUNT_EXACT_32,                     /* and in at most 32 */
+  HT_COUNT_READ,                         /* what the groups read when 16, 32, 64 bits are asked for, in units of the 16-bit level */
   HT_COUNT_CONSTANT = HT_COUNT_READ + 3, /* rows that keep constants: A times ones is little of their diagonal */
-  HT_COUNT_FILL,                       /* so many are sums */
-  HT_COUNT_ERROR_16 = HT_COUNT_FILL,   /* largest column errors: the bits of a float */
+  HT_COUNT_FILL,                         /* so many are sums */
+  HT_COUNT_ERROR_16 = HT_COUNT_FILL,     /* largest column errors: the bits of a float */
   HT_COUNT_ERROR_32,
   HT_COUNT_WRONG,    /* entries that do not come back to the bit */
   HT_COUNT_EXPONENT, /* largest exponent of a row's scale, + HT_EXPONENT_RANGE */
