@@ -46,6 +46,9 @@ ht_status ht_operator_create_store(ht_context *ctx, const ht_backend *backend, c
 ht_status ht_operator_create_callback(ht_context *ctx, int64_t n, ht_apply_fn fn, void *user, ht_operator **op);
 /* HT_BAD_ARGUMENT when the matrix cannot hold new values for this operator: other size or number of nonzeros. */
 ht_status ht_operator_check_update(const ht_operator *op, const ht_matrix *matrix);
+/* New values on the same pattern from a CSR in the backend's memory. A number in the facts that is not zero, or an error: the operator is
+ * spoilt until its next update. */
+ht_status ht_operator_take(ht_operator *op, const ht_csr_view *a, ht_csr_facts *facts);
 static inline void ht_operator_destroy(ht_operator *op) {
   if (op) op->destroy(op);
 }

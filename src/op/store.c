@@ -29,11 +29,7 @@ static ht_status apply(ht_operator *self, const uint8_t *block_level, const doub
 
 /* The largest column error of the whole, in the caller's scale, stands for each block: the store's order of the unknowns is its own, so
  * that no block's own scale is known here. */
-static void spread_errors(store_operator *op, const double *diagonal) {
-  double largest = 0; /* diagonal entry: the largest scale, squared */
-  int64_t n = op->base.n;
-#pragma omp parallel for schedule(static) num_threads(op->base.ctx->threads) reduction(max : largest) if (n > PARALLEL_FROM)
-  for (int64_t i = 0; i < n; i++) largest = fmax(largest, diagonal[i]);
+static void spread_errors(store_operator *op, double largest) {
   /* scales are powers of two: within a factor sqrt 2 */
   double error = fmin(2 * largest * op->info.error_16, FLT_MAX), error_32 = fmin(2 * largest * op->info.error_32, FLT_MAX);
   for (int64_t b = 0; b < op->base.blocks; b++) {
@@ -42,11 +38,20 @@ static void spread_errors(store_operator *op, const double *diagonal) {
   }
 }
 
-static void describe(store_operator *op, const double *diagonal) {
+/* largest: diagonal entry, the largest scale squared. */
+static void describe(store_operator *op, double largest) {
   op->base.backend->store_info(op->base.store, &op->info);
   op->base.bytes = op->info.bytes;
-  spread_errors(op, diagonal);
+  spread_errors(op, largest);
   ht_lap(op->base.ctx, HT_PHASE_errors);
+}
+
+static double largest_of(const store_operator *op, const double *diagonal) {
+  double largest = 0;
+  int64_t n = op->base.n;
+#pragma omp parallel for schedule(static) num_threads(op->base.ctx->threads) reduction(max : largest) if (n > PARALLEL_FROM)
+  for (int64_t i = 0; i < n; i++) largest = fmax(largest, diagonal[i]);
+  return largest;
 }
 
 /* The maker's diagonal, which stands for the matrix as it is now, or one of our own. */
@@ -66,7 +71,15 @@ static ht_status update(ht_operator *self, const ht_matrix *matrix) {
   HT_TRY(self->ctx, ht_operator_check_update(self, matrix));
   HT_TRY(self->ctx, find_diagonal(op, matrix, &diagonal));
   HT_TRY(self->ctx, self->backend->store_set_values(self->store, &a, diagonal));
-  describe(op, diagonal);
+  describe(op, largest_of(op, diagonal));
+  return HT_OK;
+}
+
+ht_status ht_operator_take(ht_operator *self, const ht_csr_view *a, ht_csr_facts *facts) {
+  HT_CHECK(self->ctx, self->store && self->backend->store_take, HT_UNSUPPORTED,
+           "the %s backend's format %s takes no CSR from a device; use ht_matrix_set_values", self->backend->name, self->format);
+  HT_TRY(self->ctx, self->backend->store_take(self->store, a, facts));
+  describe((store_operator *)self, facts->diagonal_most);
   return HT_OK;
 }
 
@@ -165,7 +178,7 @@ static ht_status build(store_operator *op, const ht_operator_options *options, i
     HT_TRY(ctx, ht_allocate(ctx, op->base.blocks, sizeof(float), &op->error[level]));
     op->base.column_error[level] = op->error[level];
   }
-  describe(op, diagonal);
+  describe(op, largest_of(op, diagonal));
   return HT_OK;
 }
 

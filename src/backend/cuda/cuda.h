@@ -139,10 +139,12 @@ void ht_cuda_store_plan(ht_context *ctx, const ht_csr_view *a, int64_t block, ht
 const char *ht_cuda_store_met(ht_context *ctx, const ht_store_options *options);
 ht_status ht_cuda_store_create(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, ht_store **store);
 ht_status ht_cuda_store_set_values(ht_store *store, const ht_csr_view *a, const double *diagonal);
+ht_status ht_cuda_store_take(ht_store *store, const ht_csr_view *a, ht_csr_facts *facts);
 void ht_cuda_store_info(const ht_store *store, ht_store_info *info);
 void ht_cuda_store_multiply(ht_store *store, const uint8_t *block_level, const double *x, double *y);
 void ht_cuda_store_release(ht_store *store);
 ht_status ht_cuda_engine_create(ht_store *store, const ht_engine_precond *precond, int64_t capacity, ht_engine **engine);
+ht_status ht_cuda_engine_renew(ht_engine *engine, int *same);
 ht_status ht_cuda_engine_create_on_tiles(ht_context *ctx, const ht_tilecsc_view *a, const float *const column_error[HT_LEVEL_64],
                                          const double *diagonal, int64_t capacity, ht_engine **engine);
 ht_status ht_cuda_engine_set_network(ht_engine *engine, const float *weights, int inputs, int hidden, int actions, int64_t interval);

@@ -216,6 +216,7 @@ static ht_status make_persistent(ht_engine *e) {
 static ht_status create(ht_engine *e, const ht_engine_precond *precond) {
   HT_TRY(e->ctx, ht_cuda_engine_allocate(e));
   HT_TRY(e->ctx, ht_cuda_engine_precondition(e, precond));
+  e->exact = e->store->info.share_exact_16 == 1;
   if (e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT) return make_persistent(e);
   return make_streaming(e);
 }
@@ -237,6 +238,11 @@ ht_status ht_cuda_engine_create(ht_store *store, const ht_engine_precond *precon
   }
   *out = e;
   return HT_OK;
+}
+
+ht_status ht_cuda_engine_renew(ht_engine *e, int *same) {
+  *same = e->exact == (e->store->info.share_exact_16 == 1) && !e->v.inverse_blocks;
+  return *same && e->v.inverse_diagonal ? ht_cuda_engine_invert(e) : HT_OK;
 }
 
 void ht_cuda_engine_release(ht_engine *e) {

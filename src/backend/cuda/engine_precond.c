@@ -13,11 +13,10 @@ static ht_status hand_over(ht_store *store, int64_t count, float *host, const fl
   return status;
 }
 
-static ht_status make_diagonal(ht_store *store, ht_cuda_cg_vectors *v) {
-  int64_t padded = store->view.padded;
-  HT_TRY(store->ctx, ht_cuda_allocate(store->cuda, padded * 4, &v->inverse_diagonal));
-  return ht_cuda_launch(store->cuda, HT_KERNEL_store_invert, ht_cuda_over(padded),
-                        HT_ARGS(&padded, &store->diagonal, &v->inverse_diagonal));
+ht_status ht_cuda_engine_invert(ht_engine *e) {
+  int64_t padded = e->padded;
+  return ht_cuda_launch(e->cuda, HT_KERNEL_store_invert, ht_cuda_over(padded),
+                        HT_ARGS(&padded, &e->store->diagonal, &e->v.inverse_diagonal));
 }
 
 /* w = L^-1 S, which is the inverse of the scaled block's own factor: lower triangle, row-major with leading dimension `block`. */
@@ -70,5 +69,7 @@ static ht_status make_blocks(ht_store *store, const ht_engine_precond *precond, 
 
 ht_status ht_cuda_engine_precondition(ht_engine *e, const ht_engine_precond *precond) {
   if (precond->block) return make_blocks(e->store, precond, &e->v);
-  return precond->diagonal ? make_diagonal(e->store, &e->v) : HT_OK;
+  if (!precond->diagonal) return HT_OK;
+  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, e->padded * 4, &e->v.inverse_diagonal));
+  return ht_cuda_engine_invert(e);
 }

@@ -60,6 +60,8 @@ ht_status ht_cuda_store_fetch_exponents(ht_store *store);
 /* store_build.c: the groups are counted and the arrays made, and values. */
 ht_status ht_cuda_store_build(ht_store *store, const ht_csr_view *a, const double *diagonal);
 ht_status ht_cuda_store_rebuild(ht_store *store, const ht_csr_view *a, const double *diagonal);
+ht_status ht_cuda_store_refill(ht_store *store, const ht_csr_view *a); /* from the device; the diagonal is in store->x */
+ht_status ht_cuda_store_tell(ht_store *store, int64_t nnz, const unsigned long long *counts); /* what came out: store->info */
 
 /* One thread an element, but never more blocks than this. */
 static inline ht_launch ht_cuda_over(int64_t count) {

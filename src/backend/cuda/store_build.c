@@ -9,13 +9,11 @@ static ht_launch warp_a_slice(const ht_packet *p) {
   return (ht_launch){.grid = (unsigned)((p->slices + SLICES_A_BLOCK - 1) / SLICES_A_BLOCK), .block = 32 * SLICES_A_BLOCK};
 }
 
-/* The diagonal and the scales that follow from it, on the device. */
-static ht_status scale(ht_store *store, const double *diagonal) {
+/* The scales, from the diagonal in store->x. */
+static ht_status scale(ht_store *store) {
   ht_store_view *v = &store->view;
   int16_t *exponent = (int16_t *)(uintptr_t)v->exponent;
   store->exponents_known = 0;
-  HT_TRY(store->ctx, ht_cuda_fill(store->cuda, HT_COUNTS * 8, 0, store->counts));
-  HT_TRY(store->ctx, ht_cuda_send(store->cuda, v->n * 8, diagonal, store->x));
   return ht_cuda_launch(store->cuda, HT_KERNEL_store_scale, ht_cuda_over(v->padded),
                         HT_ARGS(v, &store->x, &exponent, &store->diagonal, &store->counts));
 }
@@ -147,11 +145,9 @@ static float as_float(unsigned long long bits) {
   return value;
 }
 
-static ht_status tell(ht_store *store, const ht_csr_view *a) {
+ht_status ht_cuda_store_tell(ht_store *store, int64_t nnz, const unsigned long long *counts) {
   ht_store_view *v = &store->view;
   ht_store_info *info = &store->info;
-  unsigned long long counts[HT_COUNTS];
-  HT_TRY(store->ctx, ht_cuda_copy(store->cuda, sizeof counts, store->counts, counts));
   HT_CHECK(store->ctx, !counts[HT_COUNT_BAD], HT_UNSUPPORTED,
            "the diagonal entry of row %lld, counted from 1, is beyond what the cuda backend can scale; use --format csr or --backend cpu",
            (long long)store->rows->order[v->padded - (int64_t)counts[HT_COUNT_BAD]] + 1);
@@ -165,10 +161,10 @@ static ht_status tell(ht_store *store, const ht_csr_view *a) {
   info->n = v->n;
   info->padded = v->padded;
   info->blocks = v->blocks;
-  info->share_exact_16 = (double)counts[HT_COUNT_EXACT_16] / (double)a->nnz;
+  info->share_exact_16 = (double)counts[HT_COUNT_EXACT_16] / (double)nnz;
   info->share_constant = (double)counts[HT_COUNT_CONSTANT] / (double)v->n;
   info->share_gathered = v->units ? (double)v->index_units / (double)v->units : 0;
-  info->share_exact_32 = (double)counts[HT_COUNT_EXACT_32] / (double)a->nnz;
+  info->share_exact_32 = (double)counts[HT_COUNT_EXACT_32] / (double)nnz;
   double rest = (double)v->index_units * (HT_WARP * 4 + 4) + (double)v->units * 2 + (double)v->slices * 16, rows = (double)v->padded;
   const double diagonal[HT_LEVELS] = {4, 4, 8};
   for (int level = 0; level < HT_LEVELS; level++) {
@@ -195,22 +191,34 @@ static ht_status pass(ht_store *store, ht_traffic *traffic, int counting) {
   return ht_cuda_synchronize(store->cuda);
 }
 
-static ht_status build(ht_store *store, const ht_csr_view *a, const double *diagonal, int counting) {
+static ht_status travel(ht_store *store, const ht_csr_view *a, ht_source source) {
   ht_traffic traffic;
-  HT_TRY(store->ctx, scale(store, diagonal));
+  HT_TRY(store->ctx, scale(store));
   ht_lap(store->ctx, HT_PHASE_scales);
-  ht_status status = ht_traffic_begin(store, a, counting, &traffic);
+  ht_status status = ht_traffic_begin(store, a, source, &traffic);
   ht_lap(store->ctx, HT_PHASE_allocating);
-  if (status == HT_OK) status = pass(store, &traffic, counting);
+  if (status == HT_OK) status = pass(store, &traffic, source == HT_FROM_HOST_TWICE);
   ht_lap(store->ctx, HT_PHASE_filling);
   ht_traffic_end(&traffic);
   ht_lap(store->ctx, HT_PHASE_allocating);
-  HT_TRY(store->ctx, status);
-  return tell(store, a);
+  return status;
+}
+
+static ht_status build(ht_store *store, const ht_csr_view *a, const double *diagonal, ht_source source) {
+  unsigned long long counts[HT_COUNTS];
+  HT_TRY(store->ctx, ht_cuda_fill(store->cuda, HT_COUNTS * 8, 0, store->counts));
+  HT_TRY(store->ctx, ht_cuda_send(store->cuda, store->view.n * 8, diagonal, store->x));
+  HT_TRY(store->ctx, travel(store, a, source));
+  HT_TRY(store->ctx, ht_cuda_copy(store->cuda, sizeof counts, store->counts, counts));
+  return ht_cuda_store_tell(store, a->nnz, counts);
 }
 
 ht_status ht_cuda_store_build(ht_store *store, const ht_csr_view *a, const double *diagonal) {
-  return build(store, a, diagonal, !store->met);
+  return build(store, a, diagonal, store->met ? HT_FROM_HOST : HT_FROM_HOST_TWICE);
 }
 
-ht_status ht_cuda_store_rebuild(ht_store *store, const ht_csr_view *a, const double *diagonal) { return build(store, a, diagonal, 0); }
+ht_status ht_cuda_store_rebuild(ht_store *store, const ht_csr_view *a, const double *diagonal) {
+  return build(store, a, diagonal, HT_FROM_HOST);
+}
+
+ht_status ht_cuda_store_refill(ht_store *store, const ht_csr_view *a) { return travel(store, a, HT_FROM_DEVICE); }

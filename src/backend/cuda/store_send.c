@@ -36,7 +36,7 @@ static void choose_slices(const ht_store *store, int64_t first, int64_t room, ht
 
 /* ---- windows ---- */
 
-static ht_status allocate_windows(ht_traffic *t, int twice) {
+static ht_status allocate_windows(ht_traffic *t) {
   ht_store *store = t->store;
   int64_t rows = 0, nnz = 0, all = store->rows->start[store->view.padded];
   ht_packet p = {.slices = 0};
@@ -45,7 +45,7 @@ static ht_status allocate_windows(ht_traffic *t, int twice) {
     if (p.rows > rows) rows = p.rows;
     if (p.nnz > nnz) nnz = p.nnz;
   }
-  int two = p.slices < store->view.slices, keeps = twice && two && all * 4 <= KEPT_MOST;
+  int two = p.slices < store->view.slices, keeps = t->source == HT_FROM_HOST_TWICE && two && all * 4 <= KEPT_MOST;
   t->windows = two ? 2 : 1;
   ht_rows_view *w = t->window;
   const ht_cuda_part parts[] = {{(rows + 1) * 8, &w[0].start},       {nnz * 8, &w[0].values},       {nnz * 4, &w[0].columns},
@@ -55,12 +55,12 @@ static ht_status allocate_windows(ht_traffic *t, int twice) {
   return HT_OK;
 }
 
-ht_status ht_traffic_begin(ht_store *store, const ht_csr_view *a, int twice, ht_traffic *t) {
+ht_status ht_traffic_begin(ht_store *store, const ht_csr_view *a, ht_source source, ht_traffic *t) {
   int64_t all = bytes_of(store, 0, store->view.padded), room = all / 4 > WINDOW_LEAST ? all / 4 : WINDOW_LEAST;
-  *t = (ht_traffic){.store = store, .a = a, .whole = twice && all <= WHOLE_MOST, .room = room < WINDOW_MOST ? room : WINDOW_MOST};
+  *t = (ht_traffic){.store = store, .a = a, .source = source, .whole = source == HT_FROM_HOST_TWICE && all <= WHOLE_MOST, .room = room < WINDOW_MOST ? room : WINDOW_MOST};
   if (t->whole) t->room = INT64_MAX;
   HT_TRY(store->ctx, ht_cuda_copies(store->cuda));
-  HT_TRY(store->ctx, allocate_windows(t, twice));
+  HT_TRY(store->ctx, allocate_windows(t));
   for (int w = 0; w < HT_WINDOWS; w++) HT_TRY(store->ctx, ht_cuda_mark(store->cuda, store->cuda->stream, &t->done[w]));
   return HT_OK;
 }
@@ -222,6 +222,15 @@ static ht_status sort(const ht_traffic *t, ht_packet *p) {
   return ht_cuda_launch(store->cuda, HT_KERNEL_store_sort, ht_cuda_over(p->rows * 8), HT_ARGS(&store->view, &rows, &p->rows, &from));
 }
 
+static ht_status take(ht_traffic *t, ht_packet *p) {
+  ht_store *store = t->store;
+  ht_taken_view from = {t->a->n, t->a->nnz, t->a->row_start, t->a->columns, t->a->values};
+  HT_TRY(store->ctx, ht_cuda_send(store->cuda, (p->rows + 1) * 8, store->rows->start + p->row, (void *)(uintptr_t)p->view.start));
+  HT_TRY(store->ctx, ht_cuda_launch(store->cuda, HT_KERNEL_take_rows, ht_cuda_over(p->rows * 8),
+                                    HT_ARGS(&store->view, &from, &p->row, &p->rows, &p->view, &store->counts)));
+  return sort(t, p);
+}
+
 static ht_status send(ht_traffic *t, ht_packet *p) {
   ht_store *store = t->store;
   ht_cuda *cuda = store->cuda;
@@ -253,5 +262,5 @@ ht_status ht_traffic_next(ht_traffic *t, ht_packet *p) {
   p->view = t->window[t->turn];
   choose_slices(store, t->next, t->room, p);
   t->next += p->slices;
-  return t->sent ? HT_OK : send(t, p);
+  return t->sent ? HT_OK : t->source == HT_FROM_DEVICE ? take(t, p) : send(t, p);
 }

@@ -11,12 +11,16 @@ typedef struct ht_packet {
 
 enum { HT_WINDOWS = 2 };
 
+/* Where the CSR lies; TWICE: there will be two passes, the first over the columns. */
+typedef enum ht_source { HT_FROM_HOST, HT_FROM_HOST_TWICE, HT_FROM_DEVICE } ht_source;
+
 /* What the device holds of the CSR while a store is built: 64 MiB at most, or the slice that is longer. Either all rows in one window, or
  * two windows in turn, one of which is filled by the copy engine while kernels work on the other, and all columns where these are few: they
  * are looked at twice when a pattern is new. */
 typedef struct ht_traffic {
   ht_store *store;
   const ht_csr_view *a;
+  ht_source source;
   int whole;        /* all rows fit into the first window, and lie there sorted once they were sent */
   int windows;      /* in use */
   int64_t room;     /* bytes of a window */
@@ -29,8 +33,7 @@ typedef struct ht_traffic {
   CUevent arrived[HT_WINDOWS], done[HT_WINDOWS];
 } ht_traffic;
 
-/* `twice`: there will be two passes, the first over the columns. */
-ht_status ht_traffic_begin(ht_store *store, const ht_csr_view *a, int twice, ht_traffic *traffic);
+ht_status ht_traffic_begin(ht_store *store, const ht_csr_view *a, ht_source source, ht_traffic *traffic);
 /* Ahead of a pass over all slices. */
 void ht_traffic_pass(ht_traffic *traffic, int with_values);
 /* The pass's next packet: its rows are there, their columns in solver order and ascending, for what is launched from now on. packet->slices

@@ -52,6 +52,17 @@ enum {
   HT_COUNT_WRONG,    /* entries that do not come back to the bit */
   HT_COUNT_EXPONENT, /* largest exponent of a row's scale, + HT_EXPONENT_RANGE */
   HT_COUNT_BAD,      /* padded - i for the first row i that cannot be scaled; 0: all can */
+  /* of a CSR that lies on the device */
+  HT_COUNT_OTHER, /* rows and entries that show another pattern */
+  HT_COUNT_NOT_FINITE,
+  HT_COUNT_UNSYMMETRIC, /* entries above the diagonal that are not like the one below */
+  HT_COUNT_NOT_POSITIVE, /* of the diagonal */
+  HT_COUNT_ZERO_SUMS,    /* rows that add up to zero */
+  HT_COUNT_LOWER,        /* entries below the diagonal, */
+  HT_COUNT_MATCHED,      /* and above it, with a partner */
+  HT_COUNT_NORM_INF,     /* the bits of a double, as the next two */
+  HT_COUNT_MOST,         /* of the diagonal */
+  HT_COUNT_LEAST,        /* of what is positive there, the bits inverted */
   HT_COUNTS
 };
 enum { HT_EXPONENT_RANGE = 2048, HT_SCALE_MOST = 510 /* kernels square scales in FP64 */ };
@@ -110,6 +121,14 @@ typedef struct ht_rows_view {
   const int32_t *columns; /* in solver order, ascending */
   const double *values;
 } ht_rows_view;
+
+/* A CSR in the caller's order that lies on the device: ht_csr_view. */
+typedef struct ht_taken_view {
+  int64_t n, nnz;
+  const int64_t *row_start;
+  const int32_t *columns;
+  const double *values;
+} ht_taken_view;
 
 /* Interleaved Tile-CSC: as in ht_tilecsc_view. */
 typedef struct ht_cuda_tiles {
