@@ -216,7 +216,7 @@ static void little_memory_is_used(void **state) {
   assert_true(before > 0 && cuda->memory_most(ctx) == before);
   assert_int_equal(cuda->store_create(ctx, &view, &options, &store), HT_OK);
   assert_true(ht_cuda_of(ctx)->bytes_now > before + 12 * a->n);
-  assert_in_range(cuda->memory_most(ctx) - ht_cuda_of(ctx)->bytes_now, 56 << 20, (62 << 20)); /* all columns and two windows */
+  assert_in_range(cuda->memory_most(ctx) - ht_cuda_of(ctx)->bytes_now, 44 << 20, (48 << 20)); /* all columns and two windows */
   cuda->store_release(store);
   free(diagonal);
   assert_int_equal(ht_cuda_of(ctx)->bytes_now, before);

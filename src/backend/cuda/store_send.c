@@ -10,6 +10,7 @@ enum {
   AHEAD = 8, /* rows whose entries are prefetched: they lie anywhere */
   LINE = 64,
   PART_ROWS = 128, /* that a thread packs at a time */
+  WINDOWS_LEAST = 8, /* full ones: kernels work while the next one comes */
   PARALLEL_FROM = 20000
 };
 static const int64_t WINDOW_LEAST = 1 << 20, WINDOW_MOST = 16 << 20, WHOLE_MOST = 24 << 20, KEPT_MOST = 32 << 20; /* bytes */
@@ -56,7 +57,7 @@ static ht_status allocate_windows(ht_traffic *t) {
 }
 
 ht_status ht_traffic_begin(ht_store *store, const ht_csr_view *a, ht_source source, ht_traffic *t) {
-  int64_t all = bytes_of(store, 0, store->view.padded), room = all / 4 > WINDOW_LEAST ? all / 4 : WINDOW_LEAST;
+  int64_t all = bytes_of(store, 0, store->view.padded), room = all / WINDOWS_LEAST > WINDOW_LEAST ? all / WINDOWS_LEAST : WINDOW_LEAST;
   *t = (ht_traffic){.store = store, .a = a, .source = source, .whole = source == HT_FROM_HOST_TWICE && all <= WHOLE_MOST, .room = room < WINDOW_MOST ? room : WINDOW_MOST};
   if (t->whole) t->room = INT64_MAX;
   HT_TRY(store->ctx, ht_cuda_copies(store->cuda));
@@ -131,11 +132,34 @@ static int64_t run_of(const ht_traffic *t, int64_t i, int64_t end, int *bad) {
   return k;
 }
 
-/* Rows from `begin` to `end` to the places given; either may be NULL. */
-static int pack_part(const ht_traffic *t, int64_t first, int64_t begin, int64_t end, int32_t *columns, double *values) {
+enum { SHORT_BYTES = 256, WORD = 16, SPARE = 4 /* entries that a word may reach beyond a run */ };
+
+/* Most runs are a row: a call for each takes longer than the copy. spare: what lies behind the run may be read and written. */
+static inline void copy_run(void *to, const void *from, int64_t bytes, int spare) {
+  if (!spare || bytes > SHORT_BYTES) {
+    memcpy(to, from, (size_t)bytes);
+    return;
+  }
+  for (int64_t at = 0; at < bytes; at += WORD) memcpy((char *)to + at, (const char *)from + at, WORD);
+}
+
+/* Where rows are packed to: `values` and `columns` may be NULL. */
+typedef struct pinned_rows {
+  int64_t *start;
+  double *values;
+  int32_t *columns;
+  int64_t row, end; /* the first, and behind the last */
+} pinned_rows;
+
+/* Rows from `begin` to `end`. */
+static int pack_part(const ht_traffic *t, const pinned_rows *to, int64_t begin, int64_t end) {
   const ht_arrangement *rows = t->store->rows;
+  int64_t first = rows->start[to->row], room = rows->start[end] - first;
+  int32_t *columns = to->columns;
+  double *values = to->values;
   const ht_csr_view *a = t->a;
   int bad = 0;
+  memcpy(to->start + begin - to->row, rows->start + begin, (size_t)(end - begin + (end == to->end)) * sizeof *to->start);
   for (int64_t i = begin, next; i < end; i = next) {
     int32_t row = rows->order[i];
     int64_t at = rows->start[i] - first;
@@ -149,20 +173,21 @@ static int pack_part(const ht_traffic *t, int64_t first, int64_t begin, int64_t 
       continue;
     }
     next = last;
-    size_t count = (size_t)(rows->start[last] - rows->start[i]);
-    if (columns) memcpy(columns + at, a->columns + a->row_start[row], count * sizeof *columns);
-    if (values) memcpy(values + at, a->values + a->row_start[row], count * sizeof *values);
+    int64_t from = a->row_start[row], count = rows->start[last] - rows->start[i];
+    int spare = at + count + SPARE <= room && from + count + SPARE <= a->nnz;
+    if (columns) copy_run(columns + at, a->columns + from, count * 4, spare);
+    if (values) copy_run(values + at, a->values + from, count * 8, spare);
   }
   return PACKED;
 }
 
-static ht_status pack(const ht_traffic *t, int64_t begin, int64_t end, int32_t *columns, double *values) {
+static ht_status pack(const ht_traffic *t, const pinned_rows *to) {
   const ht_store *store = t->store;
-  int64_t first = store->rows->start[begin], count = store->rows->start[end] - first;
+  int64_t begin = to->row, end = to->end, count = store->rows->start[end] - store->rows->start[begin];
   int threads = store->ctx->threads, worst = PACKED;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(max : worst) if (count > PARALLEL_FROM)
   for (int64_t part = begin; part < end; part += PART_ROWS) {
-    int result = pack_part(t, first, part, part + PART_ROWS < end ? part + PART_ROWS : end, columns, values);
+    int result = pack_part(t, to, part, part + PART_ROWS < end ? part + PART_ROWS : end);
     if (result > worst) worst = result;
   }
   HT_CHECK(store->ctx, worst != NO_ROOM, HT_NO_MEMORY, "there is no memory to sort a long row");
@@ -195,18 +220,17 @@ static ht_status send_piece(ht_traffic *t, const ht_packet *p, int64_t begin, in
   char *staged;
   HT_TRY(store->ctx, ht_cuda_stage(store->cuda, bytes_of(store, begin, end), &staged));
   ht_lap(store->ctx, HT_PHASE_waiting);
-  int64_t *starts = (int64_t *)(uintptr_t)staged, rows = end - begin + 1;
-  double *values = t->with_values ? (double *)(starts + rows) : NULL;
-  int32_t *columns = with_columns ? (int32_t *)(starts + rows + (values ? count : 0)) : NULL;
-  ht_cuda_copy_on_host(store->cuda, rows * 8, start + begin, starts);
-  HT_TRY(store->ctx, pack(t, begin, end, columns, values));
+  int64_t rows = end - begin + 1;
+  pinned_rows to = {.start = (int64_t *)(uintptr_t)staged, .row = begin, .end = end};
+  if (t->with_values) to.values = (double *)(to.start + rows);
+  if (with_columns) to.columns = (int32_t *)(to.start + rows + (to.values ? count : 0));
+  HT_TRY(store->ctx, pack(t, &to));
   ht_lap(store->ctx, HT_PHASE_packing);
-  HT_TRY(store->ctx,
-         ht_cuda_copy_on(store->cuda, store->cuda->copies, rows * 8, starts, (int64_t *)(uintptr_t)p->view.start + begin - p->row));
-  if (columns) HT_TRY(store->ctx, ht_cuda_copy_on(store->cuda, store->cuda->copies, count * 4, columns, to_columns));
-  if (values)
-    HT_TRY(store->ctx, ht_cuda_copy_on(store->cuda, store->cuda->copies, count * 8, values, (double *)(uintptr_t)p->view.values + at));
-  return ht_cuda_staged(store->cuda, store->cuda->copies);
+  CUstream stream = store->cuda->copies;
+  HT_TRY(store->ctx, ht_cuda_copy_on(store->cuda, stream, rows * 8, to.start, (int64_t *)(uintptr_t)p->view.start + begin - p->row));
+  if (to.columns) HT_TRY(store->ctx, ht_cuda_copy_on(store->cuda, stream, count * 4, to.columns, to_columns));
+  if (to.values) HT_TRY(store->ctx, ht_cuda_copy_on(store->cuda, stream, count * 8, to.values, (double *)(uintptr_t)p->view.values + at));
+  return ht_cuda_staged(store->cuda, stream);
 }
 
 /* Columns by their place in solver order: neighbours in a group then read neighbours in x. In the natural order they are as they are. */
