@@ -73,14 +73,16 @@ static double prepare_on_device(const char *name, ht_solver *solver, const ht_ma
   double start = now();
   ht_status status = ht_solver_set_device_csr(solver, placed.view.row_start, placed.view.columns, placed.view.values);
   double time = now() - start;
-  if (status != HT_OK && status != HT_UNSUPPORTED && status != HT_BAD_ARGUMENT) require(status); /* a driver that is none has no device memory */
+  if (status != HT_OK && status != HT_UNSUPPORTED && status != HT_BAD_ARGUMENT)
+    require(status); /* a driver that is none has no device memory */
   ht_context_clear_error(ctx);
   ht_placed_csr_release(ctx, backend, &placed);
   return status == HT_OK ? time : NAN;
 }
 
 static void measure(const char *backend, const char *recipe, int repeats, int solving) {
-  double fresh[MOST_REPEATS], met[MOST_REPEATS], update[MOST_REPEATS], solved[MOST_REPEATS] = {0}, device[MOST_REPEATS], ordering[MOST_REPEATS] = {0}, first = 0;
+  double fresh[MOST_REPEATS], met[MOST_REPEATS], update[MOST_REPEATS], solved[MOST_REPEATS] = {0}, device[MOST_REPEATS],
+                                                                       ordering[MOST_REPEATS] = {0}, first = 0;
   const double *values;
   ht_solver *solver;
   ht_matrix *matrix = generate(recipe);
@@ -131,8 +133,8 @@ int main(int argc, char **argv) {
   if (ht_context_create(&ctx) != HT_OK) return 3;
   require(ht_context_set_threads(ctx, threads));
   ht_context_set_log(ctx, tell, NULL, telling ? HT_LOG_DEBUG : HT_LOG_WARNING);
-  printf("%-50s %10s %12s %10s %10s %10s %10s %10s %10s %10s\n", "milliseconds", "n", "nnz", "first", "ordering", "met", "fresh", "new values",
-         "on device", "solve");
+  printf("%-50s %10s %12s %10s %10s %10s %10s %10s %10s %10s\n", "milliseconds", "n", "nnz", "first", "ordering", "met", "fresh",
+         "new values", "on device", "solve");
   for (; k < argc; k++) measure(backend, argv[k], repeats, solving);
   ht_context_destroy(ctx);
   return 0;

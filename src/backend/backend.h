@@ -335,8 +335,8 @@ typedef struct ht_backend {
   const char *(*store_met)(ht_context *ctx, const ht_store_options *options);
   ht_status (*store_create)(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, ht_store **store);
   ht_status (*store_set_values)(ht_store *store, const ht_csr_view *a, const double *diagonal);
-  /* The same from a CSR in the backend's memory, whose pattern is compared. The store is spoilt where a number of the facts is not zero, and on
-   * error: new values mend it. NULL where the backend cannot. */
+  /* The same from a CSR in the backend's memory, whose pattern is compared. The store is spoilt where a number of the facts is not zero,
+   * and on error: new values mend it. NULL where the backend cannot. */
   ht_status (*store_take)(ht_store *store, const ht_csr_view *a, ht_csr_facts *facts);
   void (*store_info)(const ht_store *store, ht_store_info *info);
   void (*store_multiply)(ht_store *store, const uint8_t *block_level, const double *x, double *y);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <dlfcn.h>
 #include "backend/cuda/store.h"
+#include "base/kept.h"
 #include "data/diagonal.h"
 #include "data/matrix.h"
 #include "data/patches.h"
@@ -197,6 +198,89 @@ static void stores_are_arranged(void **state) {
   ht_context_destroy(ctx);
 }
 
+static ht_store *make_kept(ht_context *ctx, const ht_backend *cuda, const ht_matrix *a, const double *diagonal, const int32_t *order,
+                           ht_store_engine engine, const char *name) {
+  const ht_csr_view view = ht_matrix_view(a);
+  const ht_fingerprint print = ht_fingerprint_of(ctx, a->n, a->row_start, a->columns);
+  ht_store_options options = {.block = 1, .node = 1, .order = order, .diagonal = diagonal, .pattern = &print, .ordering_name = name};
+  ht_store *store;
+  cuda->store_plan(ctx, &view, 1, engine, &options.plan);
+  const char *met = cuda->store_met(ctx, &options);
+  assert_true((met != NULL) == !name);
+  seen.matrix = a;
+  seen.counted = seen.filled = 0;
+  assert_int_equal(cuda->store_create(ctx, &view, &options, &store), HT_OK);
+  assert_int_equal(seen.filled, store->view.slices);
+  assert_int_equal(seen.counted, name ? store->view.slices : 0);
+  return store;
+}
+
+/* A pattern that was met is neither arranged nor counted again, whoever else uses the arrangement; another pattern is. */
+static void arrangements_are_kept(void **state) {
+  (void)state;
+  ht_context *ctx;
+  const ht_backend *cuda;
+  ht_matrix *a, *again, *other;
+  assert_int_equal(ht_context_create(&ctx), HT_OK);
+  assert_int_equal(ht_backend_find(ctx, "cuda", &cuda), HT_OK);
+  assert_int_equal(generate_line(ctx, "fem2d size=60 numbering=random seed=3", &a), HT_OK);
+  assert_int_equal(generate_line(ctx, "fem2d size=60 numbering=random seed=3 coefficients=lognormal", &again), HT_OK);
+  assert_int_equal(generate_line(ctx, "fem2d size=60 numbering=random seed=4", &other), HT_OK);
+  double *diagonal = diagonal_of(a), *diagonal_again = diagonal_of(again), *diagonal_other = diagonal_of(other);
+  int32_t *order = malloc((size_t)a->n * sizeof *order);
+  assert_non_null(order);
+  for (int64_t i = 0; i < a->n; i++) order[i] = (int32_t)(a->n - 1 - i);
+  for (int engine = HT_STORE_ENGINE_PERSISTENT; engine <= HT_STORE_ENGINE_STREAMING; engine++) {
+    ht_store *first = make_kept(ctx, cuda, a, diagonal, order, (ht_store_engine)engine, "backwards");
+    ht_store *second = make_kept(ctx, cuda, again, diagonal_again, NULL, (ht_store_engine)engine, NULL);
+    assert_true(second->rows == first->rows && second->view.slices == first->view.slices && second->view.units == first->view.units);
+    assert_true(second->plan.engine == first->plan.engine && second->plan.patch_rows == first->plan.patch_rows);
+    cuda->store_release(first);
+    check_order(&second->view, 1);
+    check_halos(&second->view, again);
+    ht_kept_forget(ctx);
+    check_order(&second->view, 1);
+    ht_store *third = make_kept(ctx, cuda, other, diagonal_other, NULL, (ht_store_engine)engine, "natural");
+    assert_true(third->rows != second->rows);
+    cuda->store_release(second);
+    cuda->store_release(third);
+  }
+  free(diagonal), free(diagonal_again), free(diagonal_other), free(order);
+  ht_matrix_destroy(a), ht_matrix_destroy(again), ht_matrix_destroy(other);
+  ht_context_destroy(ctx);
+}
+
+/* Rows that are not as long as those that were arranged are refused before any of them is read beyond its end. */
+static void other_rows_are_refused(void **state) {
+  (void)state;
+  ht_context *ctx;
+  const ht_backend *cuda;
+  ht_matrix *a;
+  ht_store *store;
+  assert_int_equal(ht_context_create(&ctx), HT_OK);
+  assert_int_equal(ht_backend_find(ctx, "cuda", &cuda), HT_OK);
+  assert_int_equal(generate_line(ctx, "fem2d size=40 numbering=random seed=3", &a), HT_OK);
+  const ht_csr_view view = ht_matrix_view(a);
+  int64_t *start = malloc((size_t)(a->n + 1) * sizeof *start);
+  assert_non_null(start);
+  memcpy(start, a->row_start, (size_t)(a->n + 1) * sizeof *start);
+  start[a->n / 2]++;
+  const ht_csr_view wrong = {a->n, a->nnz, start, a->columns, a->values};
+  double *diagonal = diagonal_of(a);
+  const ht_store_options options = {.plan = {.engine = HT_STORE_ENGINE_STREAMING}, .block = 1, .node = 1, .diagonal = diagonal};
+  seen.matrix = a;
+  seen.counted = seen.filled = 0;
+  assert_int_equal(cuda->store_create(ctx, &view, &options, &store), HT_OK);
+  assert_int_equal(cuda->store_set_values(store, &wrong, diagonal), HT_INTERNAL);
+  ht_context_clear_error(ctx);
+  seen.filled = 0;
+  assert_int_equal(cuda->store_set_values(store, &view, diagonal), HT_OK);
+  cuda->store_release(store);
+  free(diagonal), free(start);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
 /* While a store is built the device holds the store and one block of rows. */
 static void little_memory_is_used(void **state) {
   (void)state;
@@ -302,10 +386,8 @@ static void bytes_of_whole_products(void **state) {
 int main(void) {
   setenv("HT_FAKE_CUDA", "h200", 1);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(stores_are_arranged),
-      cmocka_unit_test(little_memory_is_used),
-      cmocka_unit_test(long_rows_get_lanes),
-      cmocka_unit_test(bytes_of_whole_products),
+      cmocka_unit_test(stores_are_arranged),   cmocka_unit_test(arrangements_are_kept), cmocka_unit_test(other_rows_are_refused),
+      cmocka_unit_test(little_memory_is_used), cmocka_unit_test(long_rows_get_lanes),   cmocka_unit_test(bytes_of_whole_products),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,15 +85,18 @@ static void solves_alike(gpu *g, const char *line, const setting *settings) {
 static void values_from_the_device_are_as_good(void **state) {
   (void)state;
   static const char *const lines[] = {"stencil3d size=20 points=27", /* exact, and then not */
-                                      "stencil3d size=64 points=27 coefficients=lognormal", "fem2d size=60 numbering=random",
-                                      "wathen nx=40 ny=30", "elasticity3d size=8", "fem3d order=2 size=8 numbering=random"};
+                                      "stencil3d size=64 points=27 coefficients=lognormal",
+                                      "fem2d size=60 numbering=random",
+                                      "wathen nx=40 ny=30",
+                                      "elasticity3d size=8",
+                                      "fem3d order=2 size=8 numbering=random"};
   gpu g = gpu_open();
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
     for (int engine = 1; engine < ENGINES; engine++)
       for (int jacobi = 0; jacobi < 2; jacobi++)
-        solves_alike(&g, lines[i],
-                     SETTINGS({"backend", "cuda"}, {"engine", engines[engine]}, {"precond", jacobi ? "jacobi" : "none"},
-                              {"max-iterations", "400"}));
+        solves_alike(
+            &g, lines[i],
+            SETTINGS({"backend", "cuda"}, {"engine", engines[engine]}, {"precond", jacobi ? "jacobi" : "none"}, {"max-iterations", "400"}));
   gpu_close(&g);
 }
 

@@ -9,7 +9,7 @@ enum {
   ENTRY_BYTES = 12,
   AHEAD = 8, /* rows whose entries are prefetched: they lie anywhere */
   LINE = 64,
-  PART_ROWS = 128, /* that a thread packs at a time */
+  PART_ROWS = 128,   /* that a thread packs at a time */
   WINDOWS_LEAST = 8, /* full ones: kernels work while the next one comes */
   PARALLEL_FROM = 20000
 };
@@ -58,7 +58,11 @@ static ht_status allocate_windows(ht_traffic *t) {
 
 ht_status ht_traffic_begin(ht_store *store, const ht_csr_view *a, ht_source source, ht_traffic *t) {
   int64_t all = bytes_of(store, 0, store->view.padded), room = all / WINDOWS_LEAST > WINDOW_LEAST ? all / WINDOWS_LEAST : WINDOW_LEAST;
-  *t = (ht_traffic){.store = store, .a = a, .source = source, .whole = source == HT_FROM_HOST_TWICE && all <= WHOLE_MOST, .room = room < WINDOW_MOST ? room : WINDOW_MOST};
+  *t = (ht_traffic){.store = store,
+                    .a = a,
+                    .source = source,
+                    .whole = source == HT_FROM_HOST_TWICE && all <= WHOLE_MOST,
+                    .room = room < WINDOW_MOST ? room : WINDOW_MOST};
   if (t->whole) t->room = INT64_MAX;
   HT_TRY(store->ctx, ht_cuda_copies(store->cuda));
   HT_TRY(store->ctx, allocate_windows(t));

@@ -55,7 +55,7 @@ enum {
   /* of a CSR that lies on the device */
   HT_COUNT_OTHER, /* rows and entries that show another pattern */
   HT_COUNT_NOT_FINITE,
-  HT_COUNT_UNSYMMETRIC, /* entries above the diagonal that are not like the one below */
+  HT_COUNT_UNSYMMETRIC,  /* entries above the diagonal that are not like the one below */
   HT_COUNT_NOT_POSITIVE, /* of the diagonal */
   HT_COUNT_ZERO_SUMS,    /* rows that add up to zero */
   HT_COUNT_LOWER,        /* entries below the diagonal, */
