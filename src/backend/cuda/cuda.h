@@ -14,6 +14,8 @@ typedef enum ht_kernel {
   HT_KERNELS
 } ht_kernel;
 
+enum { HT_CUDA_SPARES = 16 };
+
 typedef struct ht_cuda {
   ht_context *ctx;
   const ht_cuda_driver *driver;         /* entry points */
@@ -32,8 +34,14 @@ typedef struct ht_cuda {
   CUlibrary library[HT_KERNELS];     /* of its file; kept by the file's first kernel */
   double *sums;                      /* device: partial sums of the vector operations, and the counter of blocks behind them */
   double *host;                      /* pinned: scalars that come back */
-  int64_t bytes_now, bytes_most;     /* of device memory that this holds, and held at once */
-  struct {                           /* two pinned buffers that host memory travels through */
+  int64_t bytes_now, bytes_most;     /* of device memory in use, and held at once, spare blocks included */
+  struct {                           /* blocks that were given back, for the next matrix of this size; memory.c */
+    CUdeviceptr block;
+    int64_t bytes; /* 0: a free place */
+  } spare[HT_CUDA_SPARES];
+  int64_t bytes_spare;
+  int next_spare; /* the place that gives way next */
+  struct {        /* two pinned buffers that host memory travels through */
     char *memory;
     int64_t half; /* bytes of each */
     CUevent passed[2];
@@ -71,7 +79,9 @@ ht_status ht_cuda_replay(ht_cuda *cuda, CUgraphExec graph, const char *what);
 
 /* `bytes` zeroed bytes of device memory. HT_NO_MEMORY tells how many were asked for and are free. */
 ht_status ht_cuda_allocate(ht_cuda *cuda, int64_t bytes, void *memory);
-void ht_cuda_release(ht_cuda *cuda, void *memory); /* NULL is allowed */
+/* NULL is allowed. Work that is on the device's stream may still use it, and no other. */
+void ht_cuda_release(ht_cuda *cuda, void *memory);
+void ht_cuda_release_spares(ht_cuda *cuda);
 /* Several arrays in one allocation, which the first one's pointer releases; an empty one is NULL. to: where a pointer goes. An allocation
  * of its own costs each tens of microseconds, and as many when it is released. */
 typedef struct ht_cuda_part {

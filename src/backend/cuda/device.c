@@ -90,6 +90,7 @@ static void release_device(void *device) {
     int entered = ht_cuda_enter(cuda);
     if (cuda->stream) driver->cuStreamSynchronize(cuda->stream);
     ht_cuda_release(cuda, cuda->sums);
+    ht_cuda_release_spares(cuda);
     ht_cuda_release_host(cuda, cuda->host);
     ht_cuda_release_host(cuda, cuda->told);
     ht_cuda_release_staging(cuda);

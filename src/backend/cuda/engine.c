@@ -249,6 +249,7 @@ void ht_cuda_engine_release(ht_engine *e) {
   if (!e) return;
   const ht_cuda_cg_vectors *v = &e->v;
   int entered = ht_cuda_enter(e->cuda);
+  e->cuda->driver->cuStreamSynchronize(e->cuda->stream); /* replays that an event overtook may still write to what is the host's */
   for (int k = 0; k < MODES * HT_ENGINE_RUNS; k++)
     if (e->graph[k / HT_ENGINE_RUNS][k % HT_ENGINE_RUNS])
       e->cuda->driver->cuGraphExecDestroy(e->graph[k / HT_ENGINE_RUNS][k % HT_ENGINE_RUNS]);

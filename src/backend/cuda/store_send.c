@@ -13,7 +13,8 @@ enum {
   WINDOWS_LEAST = 8, /* full ones: kernels work while the next one comes */
   PARALLEL_FROM = 20000
 };
-static const int64_t WINDOW_LEAST = 1 << 20, WINDOW_MOST = 16 << 20, WHOLE_MOST = 24 << 20, KEPT_MOST = 32 << 20; /* bytes */
+static const int64_t WINDOW_LEAST = 1 << 20, WINDOW_MOST = 16 << 20, WHOLE_MOST = 24 << 20, KEPT_MOST = 32 << 20,
+                     ALONE_MOST = 60 << 20; /* bytes */
 
 static int64_t bytes_of(const ht_store *store, int64_t begin, int64_t end) {
   return ENTRY_BYTES * (store->rows->start[end] - store->rows->start[begin]) + 8 * (end - begin + 1);
@@ -46,7 +47,8 @@ static ht_status allocate_windows(ht_traffic *t) {
     if (p.rows > rows) rows = p.rows;
     if (p.nnz > nnz) nnz = p.nnz;
   }
-  int two = p.slices < store->view.slices, keeps = t->source == HT_FROM_HOST_TWICE && two && all * 4 <= KEPT_MOST;
+  int two = p.slices < store->view.slices && t->source != HT_FROM_DEVICE,
+      keeps = t->source == HT_FROM_HOST_TWICE && two && all * 4 <= KEPT_MOST;
   t->windows = two ? 2 : 1;
   ht_rows_view *w = t->window;
   const ht_cuda_part parts[] = {{(rows + 1) * 8, &w[0].start},       {nnz * 8, &w[0].values},       {nnz * 4, &w[0].columns},
@@ -56,14 +58,18 @@ static ht_status allocate_windows(ht_traffic *t) {
   return HT_OK;
 }
 
+/* Bytes of a window. From the host: several full ones, so that kernels work while the next one comes. On the device nothing comes: as few
+ * as there may be, so that the kernels fill it. */
+static int64_t room_for(ht_source source, int64_t all) {
+  if (source == HT_FROM_HOST_TWICE && all <= WHOLE_MOST) return INT64_MAX;
+  if (source == HT_FROM_DEVICE) return all / ((all + ALONE_MOST - 1) / ALONE_MOST) + WINDOW_LEAST; /* even ones, and what slices leave */
+  if (all / WINDOWS_LEAST < WINDOW_LEAST) return WINDOW_LEAST;
+  return all / WINDOWS_LEAST < WINDOW_MOST ? all / WINDOWS_LEAST : WINDOW_MOST;
+}
+
 ht_status ht_traffic_begin(ht_store *store, const ht_csr_view *a, ht_source source, ht_traffic *t) {
-  int64_t all = bytes_of(store, 0, store->view.padded), room = all / WINDOWS_LEAST > WINDOW_LEAST ? all / WINDOWS_LEAST : WINDOW_LEAST;
-  *t = (ht_traffic){.store = store,
-                    .a = a,
-                    .source = source,
-                    .whole = source == HT_FROM_HOST_TWICE && all <= WHOLE_MOST,
-                    .room = room < WINDOW_MOST ? room : WINDOW_MOST};
-  if (t->whole) t->room = INT64_MAX;
+  *t = (ht_traffic){.store = store, .a = a, .source = source, .room = room_for(source, bytes_of(store, 0, store->view.padded))};
+  t->whole = t->room == INT64_MAX;
   HT_TRY(store->ctx, ht_cuda_copies(store->cuda));
   HT_TRY(store->ctx, allocate_windows(t));
   for (int w = 0; w < HT_WINDOWS; w++) HT_TRY(store->ctx, ht_cuda_mark(store->cuda, store->cuda->stream, &t->done[w]));
@@ -73,6 +79,7 @@ ht_status ht_traffic_begin(ht_store *store, const ht_csr_view *a, ht_source sour
 void ht_traffic_end(ht_traffic *t) {
   ht_cuda *cuda = t->store->cuda;
   int entered = ht_cuda_enter(cuda);
+  if (cuda->copies) cuda->driver->cuStreamSynchronize(cuda->copies); /* where an error came between, copies are on their way */
   for (int w = 0; w < HT_WINDOWS; w++) {
     if (t->arrived[w]) cuda->driver->cuEventDestroy(t->arrived[w]);
     if (t->done[w]) cuda->driver->cuEventDestroy(t->done[w]);
