@@ -1,5 +1,5 @@
-/* What a context keeps of patterns that it has met: the few things used last, within a bound of memory. SPDX-License-Identifier:
- * BSD-3-Clause */
+/* What a context keeps of patterns that it has met: the few things used last, within a bound of memory.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_BASE_KEPT_H
 #define HT_BASE_KEPT_H
 #include "base/context.h"

@@ -567,7 +567,7 @@ ht_status ht_solver_prepare(ht_solver *s) {
 
 static ht_status check_device_csr(ht_solver *s, const ht_csr_view *a) {
   const void *arrays[] = {a->row_start, a->columns, a->values};
-  HT_CHECK(s->ctx, s->refused == HT_CONVERGED, HT_BAD_MATRIX, "the matrix is not one that can be solved with: %s", s->refusal);
+  HT_CHECK(s->ctx, s->op && s->loop, HT_BAD_MATRIX, "the matrix is not one that can be solved with: %s", s->refusal);
   HT_CHECK(s->ctx, s->op->store && s->loop->engine && s->op->backend->engine_renew && !is_block_jacobi(s), HT_UNSUPPORTED,
            "a CSR on a device needs an engine of that device with --precond none or jacobi, and has %s, %s and %s", s->op->backend->name,
            s->loop->name, s->precond->name);
