@@ -6,50 +6,10 @@
 #include "data/diagonal.h"
 #include "data/split.h"
 #include "halftone/version.h"
-#include "solver/chooser.h"
 #include "solver/choose_backend.h"
-#include "solver/guard.h"
-#include "solver/null_space.h"
+#include "solver/solver_internal.h"
 
 enum { PARALLEL_FROM = 20000 }; /* rows */
-
-struct ht_solver {
-  ht_context *ctx;
-  struct ht_options options;
-  /* what was given */
-  const ht_matrix *matrix;
-  const ht_matrix *symmetric; /* the matrix, or `averaged` where it is symmetric but for rounding */
-  ht_matrix averaged;         /* borrows the pattern, owns its values */
-  int64_t n;
-  ht_apply_fn apply;
-  void *apply_user;
-  const double *diagonal; /* of the matrix, or the caller's for an operator; NULL when there is none */
-  double *own_diagonal;   /* where it is kept here: a matrix may know its own */
-  ht_progress_fn progress;
-  void *progress_user;
-  ht_policy_fn policy_fn;
-  void *policy_user;
-  ht_policy_chooser chooser; /* training's, in the place of a policy; choose NULL: none */
-  /* what prepare made */
-  int prepared;
-  uint64_t version; /* of the matrix's values */
-  const ht_backend *backend;
-  char why_backend[HT_REPORT_TEXT];
-  ht_operator *op;
-  ht_precond *precond;
-  ht_loop *loop;
-  ht_guard guard;
-  ht_policy_facts facts;
-  ht_learned *policy_read; /* from a policy file, until the policy is made of it */
-  char why[HT_REPORT_TEXT];
-  ht_outcome refused; /* a typed outcome known before any iteration, else HT_CONVERGED */
-  char refusal[HT_REPORT_TEXT];
-  ht_null_space null_space;
-  double time_setup_s;
-  /* of the last solve */
-  ht_report *column_reports;
-  int columns, report_capacity;
-};
 
 /* ---- life ---- */
 
@@ -70,7 +30,7 @@ ht_status ht_solver_create(ht_context *ctx, const ht_options *options, ht_solver
   return HT_OK;
 }
 
-static void forget_loop(ht_solver *s) {
+void ht_solver_forget_loop(ht_solver *s) {
   ht_guard_release(&s->guard);
   ht_loop_destroy(s->loop);
   s->loop = NULL;
@@ -82,8 +42,8 @@ static void forget_precond(ht_solver *s) {
   s->precond = NULL;
 }
 
-static void forget(ht_solver *s) {
-  forget_loop(s);
+void ht_solver_forget(ht_solver *s) {
+  ht_solver_forget_loop(s);
   forget_precond(s);
   ht_operator_destroy(s->op);
   s->op = NULL;
@@ -94,7 +54,7 @@ static void forget(ht_solver *s) {
 
 void ht_solver_destroy(ht_solver *s) {
   if (!s) return;
-  forget(s);
+  ht_solver_forget(s);
   ht_release(s->ctx, s->averaged.values);
   ht_release(s->ctx, s->own_diagonal);
   ht_release(s->ctx, s->column_reports);
@@ -117,7 +77,7 @@ static ht_status set_problem(ht_solver *s, int64_t n, const double *diagonal) {
     HT_TRY(s->ctx, ht_allocate(s->ctx, n, sizeof *copy, &copy)); /* before anything changes: a failure leaves the old problem */
     memcpy(copy, diagonal, (size_t)n * sizeof *copy);
   }
-  forget(s);
+  ht_solver_forget(s);
   ht_release(s->ctx, s->own_diagonal);
   s->diagonal = s->own_diagonal = copy;
   s->n = n;
@@ -364,7 +324,7 @@ static double diagonal_range(const ht_solver *s) {
   return most > 0 ? most / least : NAN;
 }
 
-static ht_policy_facts gather_facts(const ht_solver *s) {
+ht_policy_facts ht_solver_facts_of(const ht_solver *s) {
   const ht_split_view *a = s->op->split;
   ht_policy_facts f = {
       .levels = sees_blocks(s), .share_exact_16 = NAN, .share_exact_32 = NAN, .cache_bytes = (double)s->op->backend->cache_bytes()};
@@ -422,7 +382,7 @@ static ht_status give_network(ht_solver *s, ht_policy *p) {
   return HT_OK;
 }
 
-static ht_status make_policy(ht_solver *s) {
+ht_status ht_solver_make_policy(ht_solver *s) {
   ht_policy *p = &s->guard.asked;
   const ht_operator *op = s->op;
   s->why[0] = 0;
@@ -449,11 +409,11 @@ static ht_status make_policy(ht_solver *s) {
 ht_status ht_solver_pretend_cache(ht_solver *s, double bytes) {
   s->facts.cache_bytes = bytes;
   ht_policy_release(s->ctx, &s->guard.asked);
-  HT_TRY(s->ctx, make_policy(s));
+  HT_TRY(s->ctx, ht_solver_make_policy(s));
   return HT_OK;
 }
 
-static ht_status make_loop_and_guard(ht_solver *s) {
+ht_status ht_solver_make_loop(ht_solver *s) {
   ht_guard *g = &s->guard;
   HT_TRY(s->ctx, make_loop(s));
   ht_lap(s->ctx, HT_PHASE_engine);
@@ -471,9 +431,9 @@ static ht_status make_all(ht_solver *s) {
   ht_lap(s->ctx, HT_PHASE_storing);
   if (!s->precond) HT_TRY(s->ctx, make_precond(s));
   ht_lap(s->ctx, HT_PHASE_precond);
-  HT_TRY(s->ctx, make_loop_and_guard(s));
-  s->facts = gather_facts(s);
-  HT_TRY(s->ctx, make_policy(s));
+  HT_TRY(s->ctx, ht_solver_make_loop(s));
+  s->facts = ht_solver_facts_of(s);
+  HT_TRY(s->ctx, ht_solver_make_policy(s));
   ht_lap(s->ctx, HT_PHASE_policy);
   HT_TRY(s->ctx, s->backend->failed(s->ctx));
   return HT_OK;
@@ -489,7 +449,7 @@ static ht_status make_somewhere(ht_solver *s) {
   if (status == HT_OK || !elsewhere) return status;
   ht_log(s->ctx, HT_LOG_WARNING, "the %s backend cannot take the matrix, and the CPU is used: %s", s->backend->name,
          ht_context_error(s->ctx));
-  forget(s);
+  ht_solver_forget(s);
   HT_TRY(s->ctx, ht_choose_cpu_instead(s->ctx, &s->backend, s->why_backend));
   return make_all(s);
 }
@@ -504,9 +464,7 @@ static ht_status read_diagonal(ht_solver *s) {
   return HT_OK;
 }
 
-/* A set-up and a solve take the threads that an iteration is worth: it reads the matrix and moves about eight vectors. What a caller's own
- * operator costs is not known. Returns what the context had. */
-static int limit_threads(ht_solver *s) {
+int ht_solver_limit_threads(ht_solver *s) {
   int threads = s->ctx->threads;
   if (s->matrix) s->ctx->threads = ht_threads_worth(s->ctx, 12 * (double)s->matrix->nnz + 9 * 8 * (double)s->n);
   return threads;
@@ -532,14 +490,14 @@ static ht_status prepare(ht_solver *s) {
   if (s->matrix) inspect_matrix(s);
   HT_TRY(s->ctx, choose_symmetric(s));
   ht_lap(s->ctx, HT_PHASE_checks);
-  forget_loop(s);
-  if (!same_pattern || s->refused != HT_CONVERGED) forget(s);
+  ht_solver_forget_loop(s);
+  if (!same_pattern || s->refused != HT_CONVERGED) ht_solver_forget(s);
   if (s->refused == HT_CONVERGED) {
     s->ctx->set_up_end = s->options.solve.time_limit > 0 ? start + s->options.solve.time_limit : 0;
     ht_status status = make_somewhere(s);
     s->ctx->set_up_end = 0;
     if (status != HT_OK) {
-      forget(s);
+      ht_solver_forget(s);
       if (status == HT_INTERRUPTED) return refuse_unfinished(s);
       return ht_trace(s->ctx, status, __func__, __FILE__, __LINE__);
     }
@@ -556,82 +514,10 @@ ht_status ht_solver_prepare(ht_solver *s) {
   HT_CHECK(s->ctx, s->matrix || s->apply, HT_BAD_ARGUMENT,
            "the solver has no matrix: call ht_solver_set_matrix or ht_solver_set_operator first");
   if (s->options.solve.threads) HT_TRY(s->ctx, ht_context_set_threads(s->ctx, (int)s->options.solve.threads));
-  int threads = limit_threads(s);
+  int threads = ht_solver_limit_threads(s);
   ht_status status = prepare(s);
   s->ctx->threads = threads;
   if (status != HT_OK) return ht_trace(s->ctx, status, __func__, __FILE__, __LINE__);
-  return HT_OK;
-}
-
-/* ---- values that a device has ---- */
-
-static ht_status check_device_csr(ht_solver *s, const ht_csr_view *a) {
-  const void *arrays[] = {a->row_start, a->columns, a->values};
-  HT_CHECK(s->ctx, s->op && s->loop, HT_BAD_MATRIX, "the matrix is not one that can be solved with: %s", s->refusal);
-  HT_CHECK(s->ctx, s->op->store && s->loop->engine && s->op->backend->engine_renew && !is_block_jacobi(s), HT_UNSUPPORTED,
-           "a CSR on a device needs an engine of that device with --precond none or jacobi, and has %s, %s and %s", s->op->backend->name,
-           s->loop->name, s->precond->name);
-  HT_CHECK(s->ctx, s->symmetric == s->matrix, HT_UNSUPPORTED,
-           "the matrix is symmetric but for rounding, and a CSR on a device is not averaged; use ht_matrix_set_values");
-  for (int k = 0; k < 3; k++)
-    HT_CHECK(s->ctx, s->backend->reaches(s->ctx, arrays[k]), HT_BAD_ARGUMENT,
-             "the arrays of a CSR on a device must lie in the memory of the GPU that the solver works on");
-  return HT_OK;
-}
-
-static ht_status judge(const ht_solver *s, const ht_csr_facts *f) {
-  HT_CHECK(s->ctx, !f->not_finite, HT_BAD_MATRIX, "%lld values on the device are not finite", (long long)f->not_finite);
-  HT_CHECK(s->ctx, !f->other, HT_BAD_ARGUMENT, "the CSR on the device has not the matrix's pattern: %lld rows or entries differ",
-           (long long)f->other);
-  HT_CHECK(s->ctx, !f->unsymmetric, HT_BAD_MATRIX, "%lld entries of the CSR on the device differ from their partners",
-           (long long)f->unsymmetric);
-  HT_CHECK(s->ctx, !f->not_positive, HT_BAD_MATRIX, "%lld diagonal entries of the CSR on the device are not positive",
-           (long long)f->not_positive);
-  HT_CHECK(s->ctx, !f->wrong, HT_BAD_ARGUMENT,
-           "%lld entries of the CSR on the device are not in the matrix's pattern, or leave the range of FP64 when they are scaled",
-           (long long)f->wrong);
-  return HT_OK;
-}
-
-/* What prepare finds out about values. */
-static ht_status take_device_csr(ht_solver *s, const ht_csr_view *a) {
-  ht_csr_facts facts;
-  int same;
-  HT_TRY(s->ctx, ht_operator_take(s->op, a, &facts));
-  HT_TRY(s->ctx, judge(s, &facts));
-  HT_TRY(s->ctx, s->op->backend->engine_renew(s->loop->engine, &same));
-  if (!same) {
-    forget_loop(s);
-    HT_TRY(s->ctx, make_loop_and_guard(s));
-  }
-  s->null_space = (ht_null_space){.first_empty = -1, .constant = facts.zero_sums};
-  s->guard.certifier.norm_inf = facts.norm_inf;
-  s->guard.certifier.values = a->values;
-  s->facts = gather_facts(s);
-  s->facts.diagonal_range = facts.diagonal_most / facts.diagonal_least;
-  ht_policy_release(s->ctx, &s->guard.asked);
-  HT_TRY(s->ctx, make_policy(s));
-  return s->backend->failed(s->ctx);
-}
-
-ht_status ht_solver_set_device_csr(ht_solver *s, const int64_t *row_start, const int32_t *columns, const double *values) {
-  HT_NEED(NULL, s);
-  HT_CHECK(s->ctx, s->matrix && row_start && columns && values, HT_BAD_ARGUMENT,
-           "a CSR on a device needs its three arrays, and a solver that has a matrix with its pattern");
-  if (!s->prepared || s->version != s->matrix->version) HT_TRY(s->ctx, ht_solver_prepare(s));
-  const ht_csr_view a = {s->n, s->matrix->nnz, row_start, columns, values};
-  HT_TRY(s->ctx, check_device_csr(s, &a));
-  double start = ht_seconds();
-  int threads = limit_threads(s);
-  ht_laps_begin(s->ctx);
-  ht_status status = take_device_csr(s, &a);
-  ht_laps_tell(s->ctx);
-  s->ctx->threads = threads;
-  if (status != HT_OK) { /* the next solve begins with the matrix's own values */
-    forget(s);
-    return ht_trace(s->ctx, status, __func__, __FILE__, __LINE__);
-  }
-  s->time_setup_s = ht_seconds() - start;
   return HT_OK;
 }
 
@@ -739,7 +625,7 @@ ht_status ht_solver_solve(ht_solver *s, int columns, const double *b, double *x,
            "solve needs at least one right-hand side and two arrays, and was given %d columns", columns);
   if (!s->prepared || (s->matrix && s->version != s->matrix->version)) HT_TRY(s->ctx, ht_solver_prepare(s));
   HT_TRY(s->ctx, reset_reports(s, columns));
-  int threads = limit_threads(s);
+  int threads = ht_solver_limit_threads(s);
   ht_status status = HT_OK;
   for (int k = 0; k < columns && status == HT_OK; k++)
     status = solve_column(s, b + (int64_t)k * s->n, x + (int64_t)k * s->n, &s->column_reports[k]);
