@@ -63,7 +63,7 @@ static void look_at_row(const ht_csr_view *a, int64_t i, int both, double *diago
     f->matched += partner >= 0;
     compare(a, i, j, a->values[k], partner < 0 ? 0 : a->values[partner], f);
   }
-  f->norm_inf = fmax(f->norm_inf, sum);
+  if (sum > f->norm_inf) f->norm_inf = sum;
 }
 
 /* Of two findings the larger difference counts; of equal ones the first in row order, whatever thread it came from. */

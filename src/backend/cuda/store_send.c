@@ -23,12 +23,15 @@ static int64_t bytes_of(const ht_store *store, int64_t begin, int64_t end) {
 /* The slices from `first` on that fit into so many bytes, one at least. */
 static void choose_slices(const ht_store *store, int64_t first, int64_t room, ht_packet *p) {
   const ht_slice_info *slice = store->rows->slice;
-  int64_t s = first, begin = slice[first].row, end = begin;
-  for (; s < store->view.slices; s++) {
-    int64_t next = slice[s + 1].row;
-    if (s > first && bytes_of(store, begin, next) > room) break;
-    end = next;
+  int64_t s = first + 1, most = store->view.slices, begin = slice[first].row;
+  while (s < most) {
+    int64_t middle = s + (most - s + 1) / 2;
+    if (bytes_of(store, begin, slice[middle].row) <= room)
+      s = middle;
+    else
+      most = middle - 1;
   }
+  int64_t end = slice[s].row;
   p->first_slice = p->view.first_slice = first;
   p->slices = p->view.slices = s - first;
   p->row = begin;
