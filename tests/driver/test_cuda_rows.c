@@ -304,6 +304,22 @@ static void little_memory_is_used(void **state) {
   cuda->store_release(store);
   free(diagonal);
   assert_int_equal(ht_cuda_of(ctx)->bytes_now, before);
+  ht_cuda *device = ht_cuda_of(ctx); /* the smaller blocks wait for the next store, */
+  assert_in_range(device->bytes_spare, 1, 64 << 20);
+  void *block, *again;
+  assert_int_equal(ht_cuda_allocate(device, 5 << 20, &block), HT_OK);
+  memset(block, 1, 5 << 20);
+  ht_cuda_release(device, block);
+  assert_int_equal(ht_cuda_allocate(device, (5 << 20) - 100, &again), HT_OK); /* and are found and cleared again */
+  assert_true(again == block && ((char *)again)[0] == 0 && ((char *)again)[(5 << 20) - 101] == 0);
+  ht_cuda_release(device, again);
+  for (int k = 0; k < 40; k++) {
+    assert_int_equal(ht_cuda_allocate(device, (int64_t)(k + 1) << 20, &block), HT_OK);
+    ht_cuda_release(device, block);
+    assert_in_range(device->bytes_spare, 1, 64 << 20);
+  }
+  ht_cuda_release_spares(device);
+  assert_true(device->bytes_spare == 0 && device->bytes_now == before);
   ht_matrix_destroy(a);
   ht_context_destroy(ctx);
 }
