@@ -304,7 +304,7 @@ static void little_memory_is_used(void **state) {
   cuda->store_release(store);
   free(diagonal);
   assert_int_equal(ht_cuda_of(ctx)->bytes_now, before);
-  ht_cuda *device = ht_cuda_of(ctx); /* the smaller blocks wait for the next store, */
+  ht_cuda *device = ht_cuda_of(ctx); /* what was given back waits for the next store, */
   assert_in_range(device->bytes_spare, 1, 64 << 20);
   void *block, *again;
   assert_int_equal(ht_cuda_allocate(device, 5 << 20, &block), HT_OK);
