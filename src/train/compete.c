@@ -116,7 +116,7 @@ ht_status ht_compete(ht_window *r, const ht_network *network, const char *backen
   int cases = 0;
   *contest = (ht_contest){.measured = measured};
   for (int k = 0; k < r->cases; k++) {
-    double time[HT_CONTESTANTS];
+    double time[HT_CONTESTANTS] = {0};
     if (r->worker[k].idle) continue;
     HT_TRY(r->ctx, measured ? time_case(r, k, network, backend, time) : model_case(r, k, network, time));
     for (int c = 0; c < HT_CONTESTANTS; c++) sum[c] += log(time[c]);

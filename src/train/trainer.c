@@ -246,7 +246,7 @@ static ht_status judge_all(ht_trainer *t, int64_t interval, ht_judgement *judgem
 static int64_t transitions_between(const ht_trainer *t) {
   enum { EPISODES_BETWEEN = 8, UPDATES_BETWEEN = 8 };
   int64_t one = 0;
-  if (is_window(t)) return UPDATES_BETWEEN * t->window->rows;
+  if (t->window) return UPDATES_BETWEEN * t->window->rows;
   for (int k = 0; k < t->matrices; k++) one += t->environment[k]->iterations_64;
   return EPISODES_BETWEEN * one;
 }
@@ -429,7 +429,7 @@ static ht_status learn_from_trees(ht_trainer *t) {
 }
 
 static ht_status learn_once(ht_trainer *t) {
-  if (is_window(t)) return learn_from_trees(t);
+  if (t->window) return learn_from_trees(t);
   ht_ppo_loss loss;
   double start = ht_seconds();
   HT_TRY(t->ctx, collect(t));
