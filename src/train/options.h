@@ -67,7 +67,9 @@ enum { HT_CREDIT_OWN, HT_CREDIT_SHARED };
   X(INTEGER, lanes, 0, 0, 4096, AT_SOLVE, NULL,                                                                                            \
     "solves that run side by side, each with an equal part of an update's transitions; 0: 8, or about 32 on a GPU")                        \
   X(TEXT, backend, 0, 0, 0, AT_SOLVE, "auto",                                                                                              \
-    "where solves and updates run: auto, cpu, cuda, or cuda:N for the N-th device from 0; a GPU takes the reward paper alone")
+    "where solves and updates run: auto, cpu, cuda, or cuda:N for the N-th device from 0; a GPU takes the reward paper, and judges "       \
+    "policies for "                                                                                                                        \
+    "whole matrices, which learn on the CPU")
 
 HT_OPTION_STRUCT(ht_train_options, HT_TRAIN_OPTIONS);
 
