@@ -101,6 +101,7 @@ void ht_guard_ritz_extremes(const ht_guard *guard, double *smallest, double *lar
 void ht_guard_decide_window(ht_guard *guard, const ht_policy_view *view);
 /* Whether such a policy's looks wait for the loop's pauses: an engine need not tell of the direction then. */
 int ht_guard_looks_at_pauses(const ht_guard *guard);
+int ht_guard_look_is_due(const ht_guard *guard); /* at this pause: it then depends on no clock */
 /* In which a residual of this size, that CG has not seen, would fall to the goal, as far as this solve tells. */
 double ht_guard_iterations_again(const ht_guard *guard, double size);
 /* guard_levels.c */

@@ -297,7 +297,7 @@ static ht_status on_pause(ht_guard *g, ht_cg_event event, int *done, ht_outcome 
   (void)event;
   HT_TRY(g->ctx, poll(g, elapsed, done, outcome));
   if (!*done) HT_TRY(g->ctx, settle(g));
-  if (!*done && ht_guard_looks_at_pauses(g) && g->loop->state.iteration >= g->next_look) ht_guard_consult_policy(g);
+  if (!*done && ht_guard_look_is_due(g)) ht_guard_consult_policy(g);
   if (!*done && g->loop->state.iteration >= g->next_check) {
     g->next_check = g->loop->state.iteration + g->check_every;
     if (g->options->guard) HT_TRY(g->ctx, check_level(g));
@@ -315,7 +315,8 @@ static handler *const handlers[] = {
 
 ht_status ht_guard_handle(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
   HT_TRY(g->ctx, handlers[event](g, event, done, outcome));
-  int missed = event != HT_CG_PAUSE && g->loop->state.iteration >= g->next_pause; /* a loop tells one event an iteration */
+  int due = g->loop->state.iteration >= g->next_pause || ht_guard_look_is_due(g);
+  int missed = event != HT_CG_PAUSE && due; /* a loop tells one event an iteration */
   if (missed && !*done) HT_TRY(g->ctx, on_pause(g, event, done, outcome));
   return HT_OK;
 }

@@ -189,6 +189,8 @@ static ht_learned_action choose(ht_guard *g) {
 
 int ht_guard_looks_at_pauses(const ht_guard *g) { return g->policy.window && g->loop->engine; }
 
+int ht_guard_look_is_due(const ht_guard *g) { return ht_guard_looks_at_pauses(g) && g->loop->state.iteration >= g->next_look; }
+
 void ht_guard_decide_window(ht_guard *g, const ht_policy_view *view) {
   ht_learned_action action = choose(g);
   g->plateaus |= on_plateau(g);
