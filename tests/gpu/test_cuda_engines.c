@@ -239,7 +239,7 @@ static void low_levels_wait_for_the_residual(void **state) {
     ht_report full = solve_once(&g, a, s, b, x);
     ht_solver *solver = make_solver(&g, a, SETTINGS({"backend", "cuda"}, {"engine", engines[e]}, {"precond", "jacobi"}));
     OK(ht_solver_prepare(solver));
-    OK(ht_solver_pretend_cache(solver, 1));
+    OK(ht_solver_pretend(solver, &(ht_pretence){.cache_bytes = 1}));
     memset(x, 0, (size_t)a->n * sizeof *x);
     ht_report r = solve_with(&g, solver, b, x);
     assert_int_equal(r.outcome, HT_CONVERGED);
