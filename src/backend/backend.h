@@ -4,6 +4,7 @@
 #define HT_BACKEND_BACKEND_H
 #include <stdint.h>
 #include "backend/learning.h"
+#include "backend/replacement.h"
 #include "backend/tiles.h"
 #include "base/context.h"
 #include "base/fingerprint.h"
@@ -39,16 +40,17 @@ static inline double ht_csr_diagonal(const ht_csr_view *a, int64_t i) {
  * streams hold the same entries; the narrow ones are divided by the column's power-of-two scale. Interleaved: tiles.h. */
 typedef struct ht_tilecsc_view {
   int64_t n, row_blocks, tiles;
-  int32_t rows_per_block;        /* R, 32..16384 */
-  const int64_t *tile_row_start; /* row_blocks + 1 */
-  const int32_t *tile_column;    /* column block of each tile */
-  const int64_t *tile_entry;     /* first entry of each tile, tiles + 1 */
-  const uint32_t *column_start;  /* 65 a tile: without padding where entries are interleaved */
-  const ht_tile_head *head;      /* interleaved: of each tile; else NULL */
-  const uint16_t *row_index;     /* row inside the block, R = sentinel; interleaved: ht_tilecsc_index */
-  const double *scale;           /* a power of two a column of the matrix, to the end of the last column block */
-  const int16_t *exponent;       /* its logarithm */
-  const float *lack_16;          /* what rounding to 16 bits takes from a column's sum, by its scale: added to a_jj there; or NULL */
+  int32_t rows_per_block;         /* R, 32..16384 */
+  const int64_t *tile_row_start;  /* row_blocks + 1 */
+  const int32_t *tile_column;     /* column block of each tile */
+  const int64_t *tile_entry;      /* first entry of each tile, tiles + 1 */
+  const uint32_t *column_start;   /* 65 a tile: without padding where entries are interleaved */
+  const ht_tile_head *head;       /* interleaved: of each tile; else NULL */
+  const uint16_t *row_index;      /* row inside the block, R = sentinel; interleaved: ht_tilecsc_index */
+  const double *scale;            /* a power of two a column of the matrix, to the end of the last column block */
+  const int16_t *exponent;        /* its logarithm */
+  const float *lack[HT_LEVEL_64]; /* what rounding to a level takes from a column's sum, by its scale: added to a_jj there; or NULL */
+  const int32_t *order;           /* interleaved: order[new] = old, where unknowns were reordered for tiles; else NULL */
   const double *value_f64;
   const float *value_f32;
   const uint16_t *value_bf16;
@@ -188,6 +190,11 @@ typedef struct ht_cg_state {
   /* HT_DECIDE_LEARNED, watch > 0: a residual at replace_below is no event while nothing but FP64 was chosen in the run; it becomes
    * `watched`, and replace_below `watch` times it, or -1 where that is below the goal */
   double watch, watched;
+  /* An engine that was given the right-hand side (engine_set_right_side) replaces the residual by itself where that is allowed, and tells.
+   * A run in which the last one was no good - the level is to be given up, or the direction - ends with HT_CG_DROPPED. */
+  ht_cg_replacing replacing;
+  int replaced;
+  ht_cg_replacement replacement[HT_CG_REPLACEMENTS];
   uint8_t *block_level; /* host memory, one ht_level a block: a run with such a policy leaves its last levels here */
   /* records, one entry an iteration, index = iteration; capacity entries */
   int64_t capacity;
@@ -305,8 +312,8 @@ typedef struct ht_backend {
   void (*csr_multiply)(ht_context *ctx, const ht_csr_view *a, const double *x, double *y);
   /* r = b - A x in the caller's order. */
   void (*csr_residual)(ht_context *ctx, const ht_csr_view *a, const double *x, const double *b, double *r);
-  /* level: one ht_level a column block, in the backend's memory, or NULL for FP64. tilecsc_interleaved: it takes interleaved storage alone,
-   * and of it of the tiles head alone, and not scale. */
+  /* In the caller's order. level: one ht_level a column block, in the backend's memory, or NULL for FP64. tilecsc_interleaved: it takes
+   * interleaved storage alone, and of it of the tiles head alone, and not scale. */
   void (*tilecsc_multiply)(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y);
   int tilecsc_interleaved;
   /* y^ = A^ x^ in solver order; tile_level: one ht_level a tile. */
@@ -363,6 +370,8 @@ typedef struct ht_backend {
   void (*engine_get_iterate)(ht_engine *engine, double *x);
   void (*engine_set_residual)(ht_engine *engine, const double *r);
   void (*engine_get_residual)(ht_engine *engine, double *r);
+  /* For ht_cg_state.replacing. Returns whether the engine replaces. NULL: no engine of the backend does. */
+  int (*engine_set_right_side)(ht_engine *engine, const double *b);
   double (*engine_direction_square)(ht_engine *engine); /* p'p of the scaled direction */
   /* p in solver order, padding included, and the caller's scale, into host memory. NULL: the engine cannot. */
   void (*engine_get_direction)(ht_engine *engine, double *p);

@@ -49,9 +49,10 @@ static double unevenness(const ht_matrix *a, int64_t rows, block_set *set) {
 }
 
 /* What a device holds at once: a row block more would be waited for by all. Fewer row blocks would leave it idle. */
-static int32_t rows_for_device(const ht_matrix *a, const ht_tilecsc_shape *shape) {
+int32_t ht_tilecsc_interleaved_rows(int64_t n, const ht_tilecsc_shape *shape) {
   enum { STEP = 16 };
-  int64_t blocks = shape->device_blocks, rows = ((a->n + blocks - 1) / blocks + STEP - 1) / STEP * STEP;
+  if (shape->rows) return shape->rows;
+  int64_t blocks = shape->device_blocks, rows = ((n + blocks - 1) / blocks + STEP - 1) / STEP * STEP;
   return (int32_t)(rows < HT_TILECSC_LEAST_ROWS ? HT_TILECSC_LEAST_ROWS : rows < shape->most_rows ? rows : shape->most_rows);
 }
 
@@ -120,7 +121,9 @@ static ht_status build_pattern(ht_tilecsc *t, const ht_matrix *a, const ht_tilec
   ht_status status;
   HT_TRY_GOTO(t->ctx, status, ht_allocate_zeroed(t->ctx, t->blocks / 64 + 1, sizeof *set.word, &set.word), done);
   HT_TRY_GOTO(t->ctx, status, ht_allocate(t->ctx, t->blocks, sizeof *slot, &slot), done);
-  t->view.rows_per_block = shape->rows ? shape->rows : shape->interleaved ? rows_for_device(a, shape) : choose_rows(a, shape, &set);
+  t->view.rows_per_block = shape->interleaved ? ht_tilecsc_interleaved_rows(a->n, shape)
+                           : shape->rows      ? shape->rows
+                                              : choose_rows(a, shape, &set);
   t->view.row_blocks = (a->n + t->view.rows_per_block - 1) / t->view.rows_per_block;
   HT_TRY_GOTO(t->ctx, status, find_tiles(t, a, &set), done);
   t->view.tiles = t->tile_row_start[t->view.row_blocks];
@@ -142,7 +145,8 @@ static ht_status allocate_values(ht_tilecsc *t, int column_sums) {
   HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, t->entries, sizeof *t->value_bf16, &t->value_bf16));
   HT_TRY(t->ctx, ht_allocate(t->ctx, t->blocks * COLUMNS, sizeof *t->scale, &t->scale));
   HT_TRY(t->ctx, ht_allocate(t->ctx, t->blocks * COLUMNS, sizeof *t->exponent, &t->exponent));
-  if (column_sums) HT_TRY(t->ctx, ht_allocate(t->ctx, t->blocks * COLUMNS, sizeof *t->lack_16, &t->lack_16));
+  for (int level = 0; level < HT_LEVEL_64 && column_sums; level++)
+    HT_TRY(t->ctx, ht_allocate(t->ctx, t->blocks * COLUMNS, sizeof(float), &t->lack[level]));
   for (int level = 0; level < HT_LEVEL_64; level++) HT_TRY(t->ctx, ht_allocate(t->ctx, t->blocks, sizeof(float), &t->column_error[level]));
   return HT_OK;
 }
@@ -160,11 +164,11 @@ static void describe(ht_tilecsc *t, int64_t n) {
                               .row_index = t->row_index,
                               .scale = t->scale,
                               .exponent = t->exponent,
-                              .lack_16 = t->lack_16,
+                              .lack = {t->lack[HT_LEVEL_16], t->lack[HT_LEVEL_32]},
                               .value_f64 = t->value_f64,
                               .value_f32 = t->value_f32,
                               .value_bf16 = t->value_bf16};
-  int64_t tile = t->head ? (int64_t)sizeof *t->head : STARTS * 4 + 4 + 8, scale = (t->head ? 2 : 8) + (t->lack_16 ? 4 : 0);
+  int64_t tile = t->head ? (int64_t)sizeof *t->head : STARTS * 4 + 4 + 8, scale = (t->head ? 2 : 8) + (t->lack[HT_LEVEL_16] ? 8 : 0);
   t->bytes = t->entries * (2 + 8 + 4 + 2) + t->view.tiles * tile + t->blocks * COLUMNS * scale + 8 + (t->view.row_blocks + 1) * 8;
 }
 
@@ -188,9 +192,9 @@ fail:
 
 void ht_tilecsc_destroy(ht_tilecsc *t) {
   if (!t) return;
-  void *owned[] = {t->tile_row_start, t->tile_entry, t->tile_column,     t->column_start,    t->head,
-                   t->place,          t->row_index,  t->scale,           t->exponent,        t->value_f64,
-                   t->value_f32,      t->value_bf16, t->column_error[0], t->column_error[1], t->lack_16};
+  void *owned[] = {t->tile_row_start,  t->tile_entry,      t->tile_column, t->column_start, t->head,      t->place,
+                   t->row_index,       t->scale,           t->exponent,    t->value_f64,    t->value_f32, t->value_bf16,
+                   t->column_error[0], t->column_error[1], t->lack[0],     t->lack[1]};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) ht_release(t->ctx, owned[i]);
   ht_release(t->ctx, t);
 }

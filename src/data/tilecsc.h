@@ -18,7 +18,7 @@ typedef struct ht_tilecsc {
   uint16_t *row_index;
   int16_t *exponent;
   double *scale, *value_f64;
-  float *value_f32, *lack_16;
+  float *value_f32, *lack[HT_LEVEL_64];
   uint16_t *value_bf16;
 } ht_tilecsc;
 
@@ -29,9 +29,11 @@ typedef struct ht_tilecsc_shape {
   int rows, most_rows;
   int64_t least_blocks, device_blocks;
   int interleaved;
-  int column_sums; /* whether 16 bits keep them: lack_16 */
+  int column_sums; /* whether the levels below FP64 keep them: lack */
 } ht_tilecsc_shape;
 
+/* R where entries are interleaved. */
+int32_t ht_tilecsc_interleaved_rows(int64_t n, const ht_tilecsc_shape *shape);
 /* On the CPU products do not depend on R, to the bit. Errors: HT_NO_MEMORY. */
 ht_status ht_tilecsc_create(ht_context *ctx, const ht_matrix *matrix, const ht_tilecsc_shape *shape, ht_tilecsc **tilecsc);
 /* New values on the same pattern. */

@@ -121,6 +121,52 @@ static int place_group(filling *f, uint32_t at, uint32_t *place, uint16_t *index
   return halvings;
 }
 
+/* Whether enough rows have two entries left. *most: of any row. */
+static int has_twins(const filling *f, int32_t *most) {
+  int wide = 0;
+  *most = 0;
+  for (uint32_t i = 0; i < f->rows; i++) {
+    int32_t degree = f->work->degree[i];
+    wide += degree >= 2;
+    if (degree > *most) *most = degree;
+  }
+  return wide >= LANES;
+}
+
+/* Another entry of a row, which has one left. */
+static uint32_t take_another(filling *f, uint16_t row) {
+  ht_interleave_work *w = f->work;
+  uint32_t entry = w->first[row];
+  while (w->entry[w->place[entry]] == TAKEN) entry = w->next[entry];
+  w->first[row] = entry;
+  w->entry[w->place[entry]] = TAKEN;
+  w->degree[row]--;
+  return entry;
+}
+
+/* Steps whose lanes have two entries of a row each, as long as they are full. groups: as in fill_group. Returns how many. */
+static int place_twins(filling *f, int32_t groups, uint32_t *place, uint16_t *index) {
+  int steps = 0;
+  int32_t most;
+  for (; has_twins(f, &most); steps++, groups -= 2) {
+    uint32_t list[LANES] = {0}, at = (uint32_t)steps * 2 * LANES;
+    begin_group(f, LANES);
+    if (is_urgent(f, groups)) fill(f, IN_ANOTHER_ROW, groups > 2 ? groups : 2, INT32_MAX);
+    if (most > 3) fill(f, WITHOUT_CONFLICT, most - 1, MOST_LOOKS); /* else they would meet in the end */
+    fill(f, WITHOUT_CONFLICT, 2, MOST_LOOKS);
+    fill(f, IN_ANOTHER_ROW, 2, INT32_MAX);
+    list_group(f, list);
+    for (uint32_t k = 0; k < LANES; k++) {
+      uint32_t pair[2] = {list[k], take_another(f, f->row[list[k]])};
+      for (uint32_t i = 0; i < 2; i++) {
+        place[pair[i]] = at + 2 * k + i;
+        index[at + 2 * k + i] = ht_tilecsc_index(f->row[pair[i]], f->work->column[pair[i]], 0);
+      }
+    }
+  }
+  return steps;
+}
+
 /* Of a group that lacks its last entry: value 0 in a row that no other lane has. */
 static uint16_t padding_index(const filling *f, int meet) {
   uint32_t row = 0;
@@ -144,15 +190,24 @@ static void sort(filling *f, const uint32_t *start, int rows) {
     at += count;
   }
   for (uint32_t e = 0; e < start[COLUMNS]; e++) w->entry[w->diagonal[w->column[e] - f->row[e] + rows]++] = e;
+  for (uint32_t k = start[COLUMNS]; k-- > 0;) {
+    uint32_t e = w->entry[k];
+    w->place[e] = k;
+    w->next[e] = w->first[f->row[e]];
+    w->first[f->row[e]] = e;
+  }
 }
 
-int ht_tilecsc_interleave(const uint32_t *start, const uint16_t *row, int rows, ht_interleave_work *work, uint32_t *place,
-                          uint16_t *index) {
-  uint32_t count = start[COLUMNS], at = 0;
+ht_tile_head ht_tilecsc_interleave(const uint32_t *start, const uint16_t *row, int rows, ht_interleave_work *work, uint32_t *place,
+                                   uint16_t *index) {
+  uint32_t count = start[COLUMNS];
   filling f = {.work = work, .row = row, .end = count, .rows = (uint32_t)rows};
   int32_t groups = (int32_t)((count + 2 * LANES - 1) / (2 * LANES)) * 2;
   int most = 0;
   sort(&f, start, rows);
+  int twins = place_twins(&f, groups, place, index);
+  uint32_t at = (uint32_t)twins * 2 * LANES;
+  groups -= 2 * twins;
   for (; at < count; at += 2 * LANES) {
     uint32_t left = count - at < 2 * LANES ? count - at : 2 * LANES;
     for (uint32_t k = 0; k < 2 && left > k; k++, groups--) {
@@ -166,7 +221,7 @@ int ht_tilecsc_interleave(const uint32_t *start, const uint16_t *row, int rows, 
       index[at + 1] = padding_index(&f, 0);
     }
   }
-  return most;
+  return (ht_tile_head){.meets = (uint8_t)most, .twins = (uint16_t)twins};
 }
 
 /* ---- all tiles ---- */
@@ -177,19 +232,20 @@ static void interleave_tiles(ht_tilecsc *t, const uint16_t *row, ht_interleave_w
   for (int64_t tile = 0; tile < t->view.tiles; tile++) {
     const uint32_t *start = t->column_start + tile * STARTS;
     int64_t first = t->tile_entry[tile], entries = t->tile_entry[tile + 1] - first;
-    int meets = ht_tilecsc_interleave(start, row + first, t->view.rows_per_block, &work[omp_get_thread_num()], t->place + first,
-                                      t->row_index + first);
-    t->head[tile] = (ht_tile_head){.pair = (uint32_t)(first / 2),
-                                   .pairs = (uint32_t)(entries / 2),
-                                   .column = t->tile_column[tile],
-                                   .level = HT_LEVEL_64,
-                                   .meets = (uint16_t)meets};
+    ht_tile_head head = ht_tilecsc_interleave(start, row + first, t->view.rows_per_block, &work[omp_get_thread_num()], t->place + first,
+                                              t->row_index + first);
+    head.pair = (uint32_t)(first / 2);
+    head.pairs = (uint32_t)(entries / 2);
+    head.column = t->tile_column[tile];
+    head.level = HT_LEVEL_64;
+    t->head[tile] = head;
   }
 }
 
 static void release_work(const ht_tilecsc *t, ht_interleave_work *work) {
   for (int k = 0; work && k < t->ctx->threads; k++) {
-    void *memory[] = {work[k].entry, work[k].column, work[k].diagonal, work[k].degree, work[k].held};
+    void *memory[] = {work[k].entry, work[k].column, work[k].diagonal, work[k].degree,
+                      work[k].held,  work[k].first,  work[k].next,     work[k].place};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) ht_release(t->ctx, memory[i]);
   }
   ht_release(t->ctx, work);
@@ -208,6 +264,9 @@ static ht_status make_work(const ht_tilecsc *t, ht_interleave_work **out) {
     HT_TRY(t->ctx, ht_allocate(t->ctx, rows + COLUMNS, sizeof *work->diagonal, &work[k].diagonal));
     HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, rows, sizeof *work->degree, &work[k].degree));
     HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, rows, sizeof *work->held, &work[k].held));
+    HT_TRY(t->ctx, ht_allocate_zeroed(t->ctx, rows, sizeof *work->first, &work[k].first));
+    HT_TRY(t->ctx, ht_allocate(t->ctx, most, sizeof *work->next, &work[k].next));
+    HT_TRY(t->ctx, ht_allocate(t->ctx, most, sizeof *work->place, &work[k].place));
   }
   return HT_OK;
 }

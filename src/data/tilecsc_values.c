@@ -84,9 +84,10 @@ static void find_scales(ht_tilecsc *t, const tile_lists *list, int64_t block) {
 }
 
 /* Narrow streams of a tile's entries begin..end-1 in CSC order, which share a column. error gets, for each level, the 2-norm of what
- * rounding changed, divided by the scale: no square of it can overflow. Returns what 16 bits lack of the sum, divided by it too. */
-static double round_column(ht_tilecsc *t, int64_t tile, uint32_t begin, uint32_t end, int exponent, double error[HT_LEVEL_64]) {
-  double square_32 = 0, square_16 = 0, lack = 0;
+ * rounding changed, divided by the scale: no square of it can overflow. What it takes from the sum, divided by it too, is added to lack. */
+static void round_column(ht_tilecsc *t, int64_t tile, uint32_t begin, uint32_t end, int exponent, double error[HT_LEVEL_64],
+                         double lack[HT_LEVEL_64]) {
+  double square_32 = 0, square_16 = 0;
   for (uint32_t k = begin; k < end; k++) {
     int64_t e = place_of(t, tile, k);
     double v = scalbn(t->value_f64[e], -exponent);
@@ -95,11 +96,11 @@ static double round_column(ht_tilecsc *t, int64_t tile, uint32_t begin, uint32_t
     double d32 = v - ht_load_f32(t->value_f32[e]), d16 = v - ht_load_bf16(t->value_bf16[e]);
     square_32 += d32 * d32;
     square_16 += d16 * d16;
-    lack += d16;
+    lack[HT_LEVEL_32] += d32;
+    lack[HT_LEVEL_16] += d16;
   }
   error[HT_LEVEL_32] = sqrt(square_32);
   error[HT_LEVEL_16] = sqrt(square_16);
-  return lack;
 }
 
 /* To float, upwards: it is used as a bound. */
@@ -108,10 +109,10 @@ static float round_up(double v) {
   return (double)f < v ? nextafterf(f, INFINITY) : f;
 }
 
-/* What 16 bits lack of a column's sum is kept where it is wanted, and is part of the error then. */
-static void keep_lack(ht_tilecsc *t, int64_t column, double lack, double *norm) {
-  if (!t->lack_16) return;
-  t->lack_16[column] = (float)lack;
+/* What a level lacks of a column's sum is kept where it is wanted, and is part of the error then. */
+static void keep_lack(ht_tilecsc *t, int level, int64_t column, double lack, double *norm) {
+  if (!t->lack[level]) return;
+  t->lack[level][column] = (float)lack;
   *norm += scalbn(fabs(lack), t->exponent[column]);
 }
 
@@ -119,15 +120,17 @@ static void keep_lack(ht_tilecsc *t, int64_t column, double lack, double *norm) 
 static void round_block(ht_tilecsc *t, const tile_lists *list, int64_t block) {
   double largest[HT_LEVEL_64] = {0};
   for (int c = 0; c < COLUMNS; c++) {
-    double norm[HT_LEVEL_64] = {0}, error[HT_LEVEL_64], lack = 0;
+    double norm[HT_LEVEL_64] = {0}, error[HT_LEVEL_64], lack[HT_LEVEL_64] = {0};
     int exponent = t->exponent[block * COLUMNS + c];
     for (int64_t k = list->first[block]; k < list->first[block + 1]; k++) {
       const uint32_t *start = t->column_start + list->tile[k] * STARTS + c;
-      lack += round_column(t, list->tile[k], start[0], start[1], exponent, error);
+      round_column(t, list->tile[k], start[0], start[1], exponent, error, lack);
       for (int level = 0; level < HT_LEVEL_64; level++) norm[level] = hypot(norm[level], scalbn(error[level], exponent));
     }
-    keep_lack(t, block * COLUMNS + c, lack, &norm[HT_LEVEL_16]);
-    for (int level = 0; level < HT_LEVEL_64; level++) largest[level] = fmax(largest[level], norm[level]);
+    for (int level = 0; level < HT_LEVEL_64; level++) {
+      keep_lack(t, level, block * COLUMNS + c, lack[level], &norm[level]);
+      largest[level] = fmax(largest[level], norm[level]);
+    }
   }
   for (int level = 0; level < HT_LEVEL_64; level++) t->column_error[level][block] = round_up(largest[level]);
 }

@@ -1,16 +1,19 @@
 /* The EvoCG paper's storage as an operator: the baseline of the tile formats. SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
+#include "data/order_cache.h"
 #include "data/tilecsc.h"
+#include "data/tilecsc_order.h"
 #include "op/operator.h"
 #include "op/placed.h"
 
-enum { PATTERN = 6, VALUES = 6, ARRAYS = PATTERN + VALUES };
+enum { PATTERN = 7, VALUES = 7, ARRAYS = PATTERN + VALUES };
 
 typedef struct {
   ht_operator base;
   ht_tilecsc *storage;
   ht_tilecsc_view view; /* of the arrays where the backend reads them */
   ht_placed placed[ARRAYS];
+  int32_t *order;        /* of the unknowns in the storage; NULL: natural */
   uint8_t *level, *sent; /* the levels in the backend's memory and what they are; NULL where it reads the host's */
 } tilecsc_operator;
 
@@ -28,9 +31,11 @@ static ht_status place(tilecsc_operator *op, int first) {
                      {interleaved ? NULL : v->column_start, tiles * (HT_COLUMN_BLOCK + 1) * 4},
                      {v->head, tiles * (int64_t)sizeof *v->head},
                      {v->row_index, entries * 2},
+                     {op->order, v->n * 4},
                      {interleaved ? NULL : v->scale, columns * 8},
                      {interleaved ? v->exponent : NULL, columns * 2},
-                     {v->lack_16, columns * 4},
+                     {v->lack[HT_LEVEL_16], columns * 4},
+                     {v->lack[HT_LEVEL_32], columns * 4},
                      {v->value_f64, entries * 8},
                      {v->value_f32, entries * 4},
                      {v->value_bf16, entries * 2}};
@@ -44,12 +49,14 @@ static ht_status place(tilecsc_operator *op, int first) {
   op->view.column_start = p[3].memory;
   op->view.head = p[4].memory;
   op->view.row_index = p[5].memory;
-  op->view.scale = p[6].memory;
-  op->view.exponent = p[7].memory;
-  op->view.lack_16 = p[8].memory;
-  op->view.value_f64 = p[9].memory;
-  op->view.value_f32 = p[10].memory;
-  op->view.value_bf16 = p[11].memory;
+  op->view.order = p[6].memory;
+  op->view.scale = p[7].memory;
+  op->view.exponent = p[8].memory;
+  op->view.lack[HT_LEVEL_16] = p[9].memory;
+  op->view.lack[HT_LEVEL_32] = p[10].memory;
+  op->view.value_f64 = p[11].memory;
+  op->view.value_f32 = p[12].memory;
+  op->view.value_bf16 = p[13].memory;
   return HT_OK;
 }
 
@@ -79,10 +86,24 @@ static ht_status apply(ht_operator *self, const uint8_t *block_level, const doub
   return HT_OK;
 }
 
+/* The matrix as it is stored: the caller's, or one that was made and is to be destroyed. */
+static ht_status in_order(const tilecsc_operator *op, const ht_matrix *matrix, ht_matrix **made, const ht_matrix **stored) {
+  *made = NULL;
+  if (op->order) HT_TRY(op->base.ctx, ht_tilecsc_reorder(op->base.ctx, matrix, op->order, made));
+  *stored = *made ? *made : matrix;
+  return HT_OK;
+}
+
 static ht_status update(ht_operator *self, const ht_matrix *matrix) {
+  tilecsc_operator *op = (tilecsc_operator *)self;
+  ht_matrix *made;
+  const ht_matrix *stored;
   HT_TRY(self->ctx, ht_operator_check_update(self, matrix));
-  HT_TRY(self->ctx, ht_tilecsc_update(((tilecsc_operator *)self)->storage, matrix));
-  HT_TRY(self->ctx, place((tilecsc_operator *)self, PATTERN));
+  HT_TRY(self->ctx, in_order(op, matrix, &made, &stored));
+  ht_status status = ht_tilecsc_update(op->storage, stored);
+  ht_matrix_destroy(made);
+  if (status != HT_OK) return ht_trace(self->ctx, status, __func__, __FILE__, __LINE__);
+  HT_TRY(self->ctx, place(op, PATTERN));
   return HT_OK;
 }
 
@@ -91,6 +112,7 @@ static void destroy(ht_operator *self) {
   for (int k = 0; k < ARRAYS; k++) ht_placed_release(self->ctx, self->backend, &op->placed[k]);
   self->backend->memory_release(self->ctx, op->level);
   ht_release(self->ctx, op->sent);
+  ht_release(self->ctx, op->order);
   ht_tilecsc_destroy(op->storage);
   ht_release(self->ctx, self);
 }
@@ -107,6 +129,33 @@ static ht_tilecsc_shape wanted_shape(ht_context *ctx, const ht_backend *backend,
   shape.most_rows = HT_TILECSC_INTERLEAVED_ROWS;
   shape.device_blocks = DEVICE_BLOCKS;
   return shape;
+}
+
+/* Where entries are interleaved, so that a device's tiles are not too many. */
+static ht_status find_order(tilecsc_operator *op, const ht_tilecsc_shape *shape, int ordering, const ht_matrix *matrix) {
+  ht_context *ctx = op->base.ctx;
+  const ht_node_graph graph = {.block = 1, .nodes = matrix->n, .start = matrix->row_start, .columns = matrix->columns};
+  double start = ht_seconds();
+  if (!shape->interleaved || ordering == HT_ORDERING_NATURAL) return HT_OK;
+  if (ordering == HT_ORDERING_AUTO) {
+    HT_TRY(ctx, ht_tilecsc_order_auto(ctx, matrix, ht_tilecsc_interleaved_rows(matrix->n, shape), &op->order));
+  } else {
+    HT_TRY(ctx, ht_allocate(ctx, matrix->n, sizeof *op->order, &op->order));
+    HT_TRY(ctx, ht_order_rcm_kept(ctx, &graph, HT_ROOT_FAR, NULL, op->order));
+  }
+  op->base.time_ordering_s = ht_seconds() - start;
+  op->base.ordering = !op->order ? "natural" : ordering == HT_ORDERING_AUTO ? "patches" : "rcm";
+  return HT_OK;
+}
+
+static ht_status create_storage(tilecsc_operator *op, const ht_tilecsc_shape *shape, int ordering, const ht_matrix *matrix) {
+  ht_matrix *made;
+  const ht_matrix *stored;
+  HT_TRY(op->base.ctx, find_order(op, shape, ordering, matrix));
+  HT_TRY(op->base.ctx, in_order(op, matrix, &made, &stored));
+  ht_status status = ht_tilecsc_create(op->base.ctx, stored, shape, &op->storage);
+  ht_matrix_destroy(made);
+  return status;
 }
 
 ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_backend *backend, const ht_operator_options *options,
@@ -128,7 +177,7 @@ ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_backend *backend,
                              .apply = apply,
                              .update = update,
                              .destroy = destroy};
-  HT_TRY_GOTO(ctx, status, ht_tilecsc_create(ctx, matrix, &shape, &self->storage), fail);
+  HT_TRY_GOTO(ctx, status, create_storage(self, &shape, (int)options->ordering, matrix), fail);
   HT_TRY_GOTO(ctx, status, place(self, 0), fail);
   self->base.bytes = self->storage->bytes;
   self->base.blocks = self->storage->blocks;

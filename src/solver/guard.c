@@ -47,11 +47,15 @@ static void set_events(ht_guard *g) {
   ht_cg_state *s = &g->loop->state;
   int unseen = ht_guard_decides_unseen(g), blind = g->policy.rule == HT_DECIDE_LEARNED && !unseen; /* FP64 alone is left to it */
   if (unseen) plan_unseen_look(g);
+  s->replaced = 0;
   s->goal = g->options->stopping == HT_STOPPING_PAPER ? g->goal : fmax(g->goal * AIM, g->norm_b * LOWEST_AIM);
   int mends = g->options->guard;
   s->replace_below = mends ? replace_below(g) : -1;
   s->watch = s->replace_below > 0 && unseen && g->to_replace == HT_LEVEL_64 ? ht_guard_watch_drop(g) : 0;
   s->watched = g->watched;
+  s->replacing = (ht_cg_replacing){.allowed = mends && g->unaided && !unseen && g->to_replace < HT_LEVEL_64 && !(g->take_up_below > 0),
+                                   .first_drop = ht_guard_first_drop(g, g->to_replace),
+                                   .reference = g->reference};
   s->grow_above = mends && ht_guard_lowest_level(g) < HT_LEVEL_64 ? 1e6 * g->reference : INFINITY;
   s->iteration_end = iteration_limit(g);
   int decides = g->policy.decide || (g->policy.window && !ht_guard_looks_at_pauses(g));
@@ -108,7 +112,9 @@ static void begin(ht_guard *g, double norm) {
   g->falls = 0;
   g->falls_seen = 0;
   g->plateaus = 0;
-  g->replacements = g->restores = 0;
+  g->replacements = g->restores = g->seen_after = 0;
+  /* what was averaged for the operator certifies nothing */
+  g->unaided = !g->certifier.csr && g->loop->calls->set_right_side && g->loop->calls->set_right_side(g->loop, g->b);
   s->iteration = 0;
   s->fresh = 1;
   s->norm_r = s->history[0] = norm;
@@ -140,6 +146,7 @@ static ht_status iterate(ht_guard *g, ht_outcome *outcome, double *norm) {
     if (!unseen) record_levels(g, product);
     ht_cg_event event = g->loop->calls->run(g->loop);
     HT_TRY(g->ctx, g->certifier.backend->failed(g->ctx));
+    ht_guard_follow_replacements(g);
     if (unseen) g->watched = s->watched;
     if (unseen) ht_guard_follow_unseen(g);
     if (unseen) record_levels(g, product);
@@ -184,7 +191,7 @@ static void fill_report(ht_guard *g, double norm, ht_report *report) {
   const ht_cg_state *s = &g->loop->state;
   ht_guard_measure(g);
   report->iterations = s->iteration;
-  report->products = s->iteration + g->certifier.products;
+  report->products = s->iteration + g->certifier.products + g->seen_after;
   report->replacements = g->replacements;
   report->restores = g->restores;
   report->norm_b = g->norm_b;

@@ -81,7 +81,9 @@ typedef struct ht_guard {
   double ritz_smallest, ritz_largest;
   int64_t segment_end; /* CG coefficients up to here belong to one Krylov space; -1: still running */
   int64_t replacements, restores;
-  char *detail; /* HT_REPORT_TEXT: the value and index that show the outcome */
+  int unaided;        /* the loop replaces the residual by itself, from b */
+  int64_t seen_after; /* replacements that it made so */
+  char *detail;       /* HT_REPORT_TEXT: the value and index that show the outcome */
 } ht_guard;
 
 /* Workspace and certificate. `averaged`: the operator was made of other values than the matrix as given. */
@@ -129,6 +131,9 @@ void ht_guard_measure(ht_guard *guard);
 double ht_guard_backward_error(const ht_guard *guard); /* of what was measured */
 /* Whether it is of the size of rounding, so that iterations have nothing left to give; the detail then says so. */
 int ht_guard_is_at_rounding(ht_guard *guard);
+/* A true residual is in the loop's place: whether the level may go on, and how far ||r|| may fall until the next. */
+void ht_guard_judge_replacement(ht_guard *guard, double norm, double change);
+void ht_guard_follow_replacements(ht_guard *guard); /* that the loop made by itself in the run before */
 /* Put the true residual in the loop's place. The direction is kept when the change is small against it. */
 void ht_guard_replace(ht_guard *guard, double norm, double change);
 void ht_guard_restart(ht_guard *guard);      /* with a fresh direction */

@@ -18,8 +18,10 @@ static void finish(int *done, ht_outcome *outcome, ht_outcome which) {
 
 /* The loop's residual fell by what the level can bear: replace it, and learn how far the next fall may go. */
 static ht_status on_dropped(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
-  double norm, change, before = g->reference;
+  double norm, change;
   (void)event, (void)done, (void)outcome;
+  if (g->loop->state.replaced > 0 && g->loop->state.replacement[g->loop->state.replaced - 1].iteration == g->loop->state.iteration)
+    return HT_OK; /* it was, and was judged */
   if (g->loop->state.norm_r <= g->take_up_below) {
     ht_guard_take_up_level(g);
     return HT_OK;
@@ -30,11 +32,8 @@ static ht_status on_dropped(ht_guard *g, ht_cg_event event, int *done, ht_outcom
     return HT_OK;
   }
   HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
-  ht_guard_replace(g, norm, change);
-  if (norm > 0.5 * before)
-    ht_guard_give_up_level(g);
-  else
-    g->drop = fmin(fmax(30 * change / before, ht_guard_first_drop(g, g->to_replace)), 0.3);
+  g->loop->calls->set_residual(g->loop, g->residual);
+  ht_guard_judge_replacement(g, norm, change);
   return HT_OK;
 }
 

@@ -5,9 +5,6 @@
 #include <string.h>
 #include "solver/guard.h"
 
-/* The true residual may differ from the loop's by this share before the direction is given up. */
-static const double KEEP_DIRECTION = 0.1;
-
 ht_level ht_guard_lowest_level(const ht_guard *g) {
   ht_level level = HT_LEVEL_64;
   for (int64_t b = 0; b < g->loop->op->blocks; b++)
@@ -199,7 +196,7 @@ static void record_residual(const ht_guard *g, double norm, ht_trace_why why) {
 
 static void note_gap(ht_guard *g, double norm, double change) {
   g->gap = change;
-  g->gap_borne = KEEP_DIRECTION * norm;
+  g->gap_borne = ht_replacement_bearable(norm);
 }
 
 ht_status ht_guard_refresh(ht_guard *g, double *norm, double *change) {
@@ -265,14 +262,38 @@ void ht_guard_restart(ht_guard *g) {
   if (g->segment_end < 0) g->segment_end = g->loop->state.iteration;
 }
 
-/* Put the true residual in the loop's place. The direction is kept when the change is small against it. */
-void ht_guard_replace(ht_guard *g, double norm, double change) {
-  g->loop->calls->set_residual(g->loop, g->residual);
-  if (!(change <= KEEP_DIRECTION * norm)) ht_guard_restart(g);
+/* The direction is kept when the change is small against the residual. */
+static void count_replacement(ht_guard *g, double norm, double change) {
+  if (!(change <= ht_replacement_bearable(norm))) ht_guard_restart(g);
   ht_guard_note_levels(g);
   g->reference = g->watched = norm;
   g->owed = 0;
   g->replacements++;
+}
+
+void ht_guard_replace(ht_guard *g, double norm, double change) {
+  g->loop->calls->set_residual(g->loop, g->residual);
+  count_replacement(g, norm, change);
+}
+
+void ht_guard_judge_replacement(ht_guard *g, double norm, double change) {
+  double before = g->reference;
+  count_replacement(g, norm, change);
+  if (!ht_replacement_gains(norm, before))
+    ht_guard_give_up_level(g);
+  else
+    g->drop = ht_replacement_drop(norm, change, before, ht_guard_first_drop(g, g->to_replace), g->loop->state.goal);
+}
+
+void ht_guard_follow_replacements(ht_guard *g) {
+  const ht_cg_state *s = &g->loop->state;
+  for (int k = 0; k < s->replaced; k++) {
+    const ht_cg_replacement *made = &s->replacement[k];
+    ht_recorder_residual(g->recorder, made->iteration, made->norm / g->norm_b, HT_TRACE_REPLACEMENT);
+    note_gap(g, made->norm, made->change);
+    ht_guard_judge_replacement(g, made->norm, made->change);
+    g->seen_after++;
+  }
 }
 
 /* Back to the best iterate known, with a fresh direction. */

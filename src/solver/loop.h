@@ -18,6 +18,7 @@ typedef struct ht_loop_calls {
   void (*get_residual)(const ht_loop *loop, double *r);
   double (*direction_square)(const ht_loop *loop); /* p'p in the loop's scale */
   void (*levels_changed)(ht_loop *loop);
+  int (*set_right_side)(ht_loop *loop, const double *b); /* returns whether the loop replaces the residual by itself; NULL: never */
 } ht_loop_calls;
 
 struct ht_loop {

@@ -237,7 +237,7 @@ static void csr_products_agree_and_repeat(void **state) {
 
 /* ---- Tile-CSC ---- */
 
-enum { TILE_ARRAYS = 8 };
+enum { TILE_ARRAYS = 9 };
 
 static ht_tilecsc_view tiles_to_device(gpu *g, const ht_tilecsc *t, void **owned) {
   ht_tilecsc_view v = t->view;
@@ -248,7 +248,8 @@ static ht_tilecsc_view tiles_to_device(gpu *g, const ht_tilecsc *t, void **owned
   v.tile_column = NULL, v.tile_entry = NULL, v.column_start = NULL, v.scale = NULL; /* the device does without */
   v.value_f64 = owned[4] = gpu_copy(g, 8 * t->entries, v.value_f64);
   v.value_f32 = owned[5] = gpu_copy(g, 4 * t->entries, v.value_f32);
-  v.lack_16 = owned[7] = gpu_copy(g, 4 * 64 * t->blocks, v.lack_16);
+  v.lack[HT_LEVEL_16] = owned[7] = gpu_copy(g, 4 * 64 * t->blocks, v.lack[HT_LEVEL_16]);
+  v.lack[HT_LEVEL_32] = owned[8] = gpu_copy(g, 4 * 64 * t->blocks, v.lack[HT_LEVEL_32]);
   v.value_bf16 = owned[6] = gpu_copy(g, 2 * t->entries, v.value_bf16);
   return v;
 }

@@ -130,6 +130,67 @@ static void its_records_give_eigenvalues(void **state) {
   gpu_close(&g);
 }
 
+/* The cuda backend, whose engines leave replacements to the host. */
+static void the_device_replaces_as_the_host_does(void **state) {
+  static const char *const lines[] = {"stencil3d size=20 points=27 coefficients=lognormal", "fem2d size=40 grading=1",
+                                      "wathen nx=30 ny=31"};
+  static const char *const low[] = {"fixed:f32", "fixed:bf16"};
+  (void)state;
+  gpu g = gpu_open();
+  ht_backend plain = *g.cuda;
+  plain.engine_set_right_side = NULL;
+  for (int i = 0; i < 3; i++)
+    for (int p = 0; p < 2; p++) {
+      ht_matrix *a = generate(&g, lines[i]);
+      double *b = right_hand_side(a), *x = array(a->n), *y = array(a->n);
+      const setting *settings = SETTINGS({"backend", "cuda"}, {"engine", "paper"}, {"policy", low[p]}, {"precond", preconds[i % 2]});
+      ht_report device = solve_once(&g, a, settings, b, x);
+      ht_backend_set_extra(&plain);
+      ht_report host = solve_once(&g, a, settings, b, y);
+      ht_backend_set_extra(NULL);
+      assert_int_equal(device.outcome, HT_CONVERGED);
+      assert_int_equal(host.outcome, HT_CONVERGED);
+      assert_true(device.replacements > 0 && device.replacements == host.replacements);
+      assert_true(device.iterations == host.iterations && device.products == host.products);
+      assert_memory_equal(x, y, (size_t)a->n * sizeof *x);
+      free(b), free(x), free(y);
+      ht_matrix_destroy(a);
+    }
+  gpu_close(&g);
+}
+
+/* Scattered unknowns are ordered, which changes rounding alone; new values find their places. */
+static void scattered_unknowns_are_ordered(void **state) {
+  (void)state;
+  gpu g = gpu_open();
+  ht_matrix *a = generate(&g, "fem3d size=14 numbering=random");
+  double *b = right_hand_side(a), *x = array(a->n), *values = array(a->nnz);
+  setting settings[MOST_OPTIONS] = {
+      {"backend", "cuda"}, {"engine", "paper"}, {"policy", "fixed:f64"}, {"precond", "jacobi"}, {"ordering", "natural"}};
+  ht_report natural = solve_once(&g, a, settings, b, x);
+  assert_string_equal(natural.ordering, "natural");
+  for (int k = 0; k < 2; k++) {
+    settings[4].value = k ? "rcm" : "auto";
+    ht_solver *solver = make_solver(&g, a, settings);
+    memset(x, 0, (size_t)a->n * sizeof *x);
+    ht_report r = solve_with(&g, solver, b, x);
+    assert_string_equal(r.ordering, k ? "rcm" : "patches");
+    assert_int_equal(r.outcome, HT_CONVERGED);
+    assert_true(meets_tolerance(&g, a, b, x));
+    assert_true(llabs((long long)(r.iterations - natural.iterations)) <= 1 + natural.iterations / 50);
+    for (int64_t i = 0; i < a->nnz; i++) values[i] = 4 * a->values[i];
+    OK(ht_matrix_set_values(a, values));
+    memset(x, 0, (size_t)a->n * sizeof *x);
+    r = solve_with(&g, solver, b, x);
+    assert_int_equal(r.outcome, HT_CONVERGED);
+    assert_true(meets_tolerance(&g, a, b, x));
+    ht_solver_destroy(solver);
+  }
+  free(b), free(x), free(values);
+  ht_matrix_destroy(a);
+  gpu_close(&g);
+}
+
 static void it_refuses_what_it_cannot_do(void **state) {
   (void)state;
   gpu g = gpu_open();
@@ -365,6 +426,8 @@ int main(void) {
       cmocka_unit_test(it_is_the_textbook_loop),
       cmocka_unit_test(odd_sizes_are_solved),
       cmocka_unit_test(its_records_give_eigenvalues),
+      cmocka_unit_test(the_device_replaces_as_the_host_does),
+      cmocka_unit_test(scattered_unknowns_are_ordered),
       cmocka_unit_test(it_refuses_what_it_cannot_do),
       cmocka_unit_test(networks_decide_as_by_hand),
       cmocka_unit_test(pauses_change_no_bit),

@@ -149,11 +149,13 @@ static void remote_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, c
   v.column_start = remote_real(a->column_start, a->tiles * (HT_COLUMN_BLOCK + 1) * 4);
   v.row_index = remote_real(a->row_index, entries * 2);
   v.scale = remote_real(a->scale, (a->n + HT_COLUMN_BLOCK - 1) / HT_COLUMN_BLOCK * HT_COLUMN_BLOCK * 8);
-  if (a->lack_16) v.lack_16 = remote_real(a->lack_16, (a->n + HT_COLUMN_BLOCK - 1) / HT_COLUMN_BLOCK * HT_COLUMN_BLOCK * 4);
+  for (int k = 0; k < HT_LEVEL_64; k++)
+    if (a->lack[k]) v.lack[k] = remote_real(a->lack[k], (a->n + HT_COLUMN_BLOCK - 1) / HT_COLUMN_BLOCK * HT_COLUMN_BLOCK * 4);
   v.value_f64 = remote_real(a->value_f64, entries * 8);
   v.value_f32 = remote_real(a->value_f32, entries * 4);
   v.value_bf16 = remote_real(a->value_bf16, entries * 2);
-  if (a->lack_16) v.lack_16 = remote_real(a->lack_16, a->n * 4);
+  for (int k = 0; k < HT_LEVEL_64; k++)
+    if (a->lack[k]) v.lack[k] = remote_real(a->lack[k], a->n * 4);
   if (level) level = remote_real(level, (a->n + HT_COLUMN_BLOCK - 1) / HT_COLUMN_BLOCK);
   remote.cpu->tilecsc_multiply(ctx, &v, level, remote_vector(x, a->n), remote_vector(y, a->n));
 }

@@ -25,10 +25,10 @@ static void add_tile(const ht_tilecsc_view *a, int64_t tile, ht_level level, con
   }
 }
 
-/* What 16 bits take from the sums of the columns first..first+rows-1, to the diagonal. */
+/* What the levels below FP64 take from the sums of the columns first..first+rows-1, to the diagonal. */
 static void add_lack(const ht_tilecsc_view *a, const uint8_t *level, int64_t first, int64_t rows, const double *x, double *y) {
   for (int64_t i = first; i < first + rows; i++)
-    if (level[i / COLUMNS] == HT_LEVEL_16) y[i] += (double)a->lack_16[i] * (x[i] * a->scale[i]);
+    if (level[i / COLUMNS] < HT_LEVEL_64) y[i] += (double)a->lack[level[i / COLUMNS]][i] * (x[i] * a->scale[i]);
 }
 
 void ht_cpu_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y) {
@@ -42,6 +42,6 @@ void ht_cpu_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, const ui
     for (int64_t t = a->tile_row_start[b]; t < a->tile_row_start[b + 1]; t++)
       add_tile(a, t, level ? (ht_level)level[a->tile_column[t]] : HT_LEVEL_64, x, sum);
     for (int64_t i = 0; i < rows; i++) y[first + i] = sum[i];
-    if (level && a->lack_16) add_lack(a, level, first, rows, x, y);
+    if (level && a->lack[HT_LEVEL_16]) add_lack(a, level, first, rows, x, y);
   }
 }

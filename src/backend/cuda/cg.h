@@ -3,6 +3,7 @@
 #ifndef HT_BACKEND_CUDA_CG_H
 #define HT_BACKEND_CUDA_CG_H
 #include "backend/cuda/view.h"
+#include "backend/replacement.h"
 
 /* The persistent engine's sums: twice, as many copies of so many messages of 16 bytes of each block. */
 enum { HT_MAIL_COPIES = 4, HT_MAIL_MESSAGES = 3, HT_MAIL_BYTES = 2 * HT_MAIL_COPIES * HT_MAIL_MESSAGES * HT_PATCHES_MOST * 16 };
@@ -20,9 +21,11 @@ typedef struct ht_cuda_cg_scalars {
   int64_t iteration_end, decide_at, pause_at;
   int64_t capacity;
   int32_t event;       /* ht_cg_event; launches after an event do nothing */
+  int32_t due;         /* the paper's engine: the next product is A x, for a replacement. Read with the event */
   int32_t decide_rule; /* ht_decide_rule */
   int32_t floor;       /* lowest level that the rule may choose */
   int32_t lowest;      /* that a network has chosen since the run began */
+  int32_t replaced;    /* the paper's engine: residuals in this run */
   int64_t decide_every;
   double theta, eta, target;
   double calibration_16, calibration_32; /* squared: measured error over the blocks' estimate */
@@ -35,6 +38,7 @@ typedef struct ht_cuda_cg_scalars {
   double product_bytes[3]; /* the paper's engine: of a product with the blocks' levels as they are */
   int32_t recount;         /* these are to be counted anew: levels changed */
   double watch, watched;   /* as in ht_cg_state */
+  ht_cg_replacing replacing;
 } ht_cuda_cg_scalars;
 
 typedef struct ht_cuda_cg_vectors {
@@ -51,8 +55,10 @@ typedef struct ht_cuda_cg_vectors {
   double *history, *alphas, *betas;
   double *sums; /* partial sums: arrays of the streaming engine's stride, or the persistent engine's messages */
   ht_cuda_cg_scalars *scalars;
-  ht_cuda_cg_scalars *told; /* pinned: what the host sees of an event */
-  double *told_records;     /* pinned: HT_CUDA_TOLD of each of history, alphas and betas, from the run's first iteration on */
+  ht_cuda_cg_scalars *told;             /* pinned: what the host sees of an event */
+  double *told_records;                 /* pinned: HT_CUDA_TOLD of each of history, alphas and betas, from the run's first iteration on */
+  double *b;                            /* the paper's engine: the right-hand side, for replacements */
+  ht_cg_replacement *told_replacements; /* pinned: HT_CG_REPLACEMENTS */
   /* persistent engine */
   double *exchange; /* twice 2 a row: M^-1 r and M^-1 s of boundary rows */
   uint32_t *epochs; /* of what the blocks send next: sums, rows */

@@ -30,6 +30,19 @@ __device__ inline void watch(ht_cuda_cg_scalars &s) {
   s.replace_below = below > s.goal ? below : -1;
 }
 
+// What a launch is to do, in one read: others wait for it.
+struct task {
+  int event, due;
+};
+
+__device__ inline task task_of(const ht_cuda_cg_scalars *s) {
+  static_assert(offsetof(ht_cuda_cg_scalars, due) == offsetof(ht_cuda_cg_scalars, event) + 4 &&
+                    offsetof(ht_cuda_cg_scalars, event) % 8 == 0,
+                "they are read together");
+  int2 v = *(const int2 *)&s->event;
+  return {v.x, v.y};
+}
+
 // Whether an iteration without fault is one that the host asked to stop at.
 __device__ inline int event_of_limits(ht_cuda_cg_scalars &s) {
   watch(s);

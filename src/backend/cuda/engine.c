@@ -21,7 +21,8 @@ enum {
 static ht_status take_told(ht_cuda *cuda, ht_cuda_cg_scalars **told) {
   *told = cuda->told;
   cuda->told = NULL;
-  return *told ? HT_OK : ht_cuda_allocate_host(cuda, 2 * sizeof **told + 3 * HT_CUDA_TOLD * 8, told);
+  const int64_t bytes = 2 * sizeof **told + 3 * HT_CUDA_TOLD * 8 + HT_CG_REPLACEMENTS * sizeof(ht_cg_replacement);
+  return *told ? HT_OK : ht_cuda_allocate_host(cuda, bytes, told);
 }
 
 static void give_told_back(ht_cuda *cuda, ht_cuda_cg_scalars *told) {
@@ -35,7 +36,7 @@ static void give_told_back(ht_cuda *cuda, ht_cuda_cg_scalars *told) {
 ht_status ht_cuda_engine_allocate(ht_engine *e) {
   ht_cuda_cg_vectors *v = &e->v;
   int64_t whole = e->padded * 8, records = e->capacity * 8,
-          narrow = e->store && e->store->plan.engine == HT_STORE_ENGINE_STREAMING ? e->padded * 4 : 0;
+          narrow = e->store && e->store->plan.engine == HT_STORE_ENGINE_STREAMING ? e->padded * 4 : 0, right_side = e->store ? 0 : whole;
   const ht_cuda_part parts[] = {{whole, &v->x},
                                 {whole, &v->r},
                                 {whole, &v->p},
@@ -48,12 +49,14 @@ ht_status ht_cuda_engine_allocate(ht_engine *e) {
                                 {e->blocks * 8, &v->block_max},
                                 {sizeof *v->scalars, &v->scalars},
                                 {narrow, &v->narrow[0]},
-                                {narrow, &v->narrow[1]}};
+                                {narrow, &v->narrow[1]},
+                                {right_side, &v->b}};
   HT_TRY(e->ctx, ht_cuda_allocate_parts(e->cuda, sizeof parts / sizeof *parts, parts));
   HT_TRY(e->ctx, take_told(e->cuda, &v->told));
   *v->told = (ht_cuda_cg_scalars){.iteration = 0};
   e->staged = v->told + 1;
   v->told_records = (double *)(v->told + 2);
+  v->told_replacements = (ht_cg_replacement *)(v->told_records + 3 * HT_CUDA_TOLD);
   e->uniform = e->highest = HT_LEVEL_64;
   int entered = ht_cuda_enter(e->cuda);
   CUresult result = CUDA_SUCCESS;
@@ -109,7 +112,7 @@ static ht_kernel update_kernel(const ht_engine *e, int narrow) {
 static int is_narrow(int mode) { return mode < HT_LEVEL_64; }
 
 static ht_status launch_iteration(ht_engine *e, int mode) {
-  if (!e->store) return ht_cuda_paper_iteration(e);
+  if (!e->store) return ht_cuda_paper_iteration(e, mode);
   ht_store_view *a = &e->store->view;
   int by_group = mode == MODES - 1;
   multiply_form form = form_of(e, mode);
@@ -270,10 +273,19 @@ void ht_cuda_engine_release(ht_engine *e) {
 
 /* ---- vectors in and out ---- */
 
-/* The paper's engine works in the caller's order and scale. */
+/* The paper's engine works in the caller's scale, and in its order unless there is another for the tiles. */
+static void move_unscaled(ht_engine *e, int in, const double *from, double *to) {
+  int64_t n = e->tiles.n;
+  if (e->tiles.order)
+    ht_cuda_launch(e->cuda, in ? HT_KERNEL_vector_gather : HT_KERNEL_vector_scatter, ht_cuda_over(n),
+                   HT_ARGS(&n, &e->tiles.order, &from, &to));
+  else
+    ht_cuda_copy_async(e->cuda, n * 8, from, to);
+}
+
 static void move(ht_engine *e, ht_kernel kernel, int sign, const double *from, double *to) {
   if (!e->store) {
-    ht_cuda_copy_async(e->cuda, e->tiles.n * 8, from, to);
+    move_unscaled(e, kernel == HT_KERNEL_store_gather, from, to);
     return;
   }
   ht_store_view *a = &e->store->view;
@@ -310,6 +322,12 @@ void ht_cuda_engine_set_residual(ht_engine *e, const double *r) {
 }
 
 void ht_cuda_engine_get_residual(ht_engine *e, double *r) { move(e, HT_KERNEL_store_scatter, 1, e->v.r, r); }
+
+int ht_cuda_engine_set_right_side(ht_engine *e, const double *b) {
+  if (e->store) return 0;
+  move(e, HT_KERNEL_store_gather, 1, b, e->v.b);
+  return 1;
+}
 
 static void convert_direction(ht_engine *e, ht_kernel kernel) {
   ht_store_view *a = &e->store->view;
@@ -384,6 +402,7 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
                                     .floor = s->floor,
                                     .watch = s->watch,
                                     .watched = s->watched,
+                                    .replacing = s->replacing,
                                     .lowest = HT_LEVEL_64,
                                     .recount = 1,
                                     .theta = s->theta,
@@ -403,7 +422,7 @@ static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
  * loads makes 0.5 to 0.8 of the speed (27-point 64^3 and 160^3, 7-point 256^3). */
 static int mode_of(const ht_engine *e) {
   int level = e->staged->uniform;
-  return !e->store ? 0 : level == MIXED ? MODES - 1 : level;
+  return !e->store ? ht_cuda_paper_streams(e, level) : level == MIXED ? MODES - 1 : level;
 }
 
 static ht_status replay(ht_engine *e, CUgraphExec graph, int k) {
@@ -515,6 +534,8 @@ static ht_status fetch(ht_engine *e, ht_cg_state *s, int64_t first) {
   s->beta = told->beta;
   s->lowest = told->lowest;
   s->watched = told->watched;
+  s->replaced = told->replaced;
+  memcpy(s->replacement, e->v.told_replacements, (size_t)told->replaced * sizeof *s->replacement);
   HT_TRY(e->ctx, fetch_records(e, s, first));
   s->fresh = 0;
   if (s->decide_rule != HT_DECIDE_HOST && s->block_level && !stays_whole(e, s))

@@ -21,7 +21,8 @@ struct ht_engine {
   int64_t capacity;
   int uniform; /* level of all blocks, or HT_ENGINE_MIXED */
   int highest; /* of any block */
-  /* streaming and the paper's: made when they are first needed, by what groups are read at (the paper's has one product: mode 0) and by
+  /* streaming and the paper's: made when they are first needed, by what groups are read at (the paper's: whether it
+   * is streamed) and by
    * log2 of the iterations */
   CUgraphExec graph[HT_ENGINE_MODES][HT_ENGINE_RUNS];
   CUevent passed[2];
@@ -35,7 +36,7 @@ struct ht_engine {
   ht_tilecsc_view tiles;
   ht_cuda_tiles_facts facts;
   double *host_bytes; /* as facts.bytes */
-  ht_launch multiply, step;
+  ht_launch step;
   /* a learned policy: HT_DECIDE_LEARNED */
   ht_cuda_network network;
   int64_t interval;     /* K*: iterations between two decisions; 0: as the state says */
@@ -50,8 +51,9 @@ ht_status ht_cuda_engine_allocate(ht_engine *engine); /* vectors and records, by
 ht_status ht_cuda_engine_precondition(ht_engine *engine, const ht_engine_precond *precond);
 ht_status ht_cuda_engine_invert(ht_engine *engine); /* inverse_diagonal, from the store's diagonal */
 /* paper.c: on an engine that is allocated */
-ht_status ht_cuda_paper_start(ht_engine *engine);     /* the residual's first direction */
-ht_status ht_cuda_paper_iteration(ht_engine *engine); /* product and step: captured */
+ht_status ht_cuda_paper_start(ht_engine *engine);                   /* the residual's first direction */
+ht_status ht_cuda_paper_iteration(ht_engine *engine, int streamed); /* product and step: captured */
+int ht_cuda_paper_streams(const ht_engine *engine, int level);      /* whether the matrix is, at a level or HT_ENGINE_MIXED */
 void ht_cuda_paper_add_bytes(const ht_engine *engine, ht_cg_state *state, int64_t products);
 void ht_cuda_paper_release(ht_engine *engine);
 /* network.c */

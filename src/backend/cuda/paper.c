@@ -25,10 +25,19 @@ static ht_status place(ht_engine *e, int64_t bytes, const void *from, void *to) 
 
 /* An empty row takes 1, as does the padding. */
 static ht_status make_inverse(ht_engine *e, const double *diagonal) {
-  double *inverse;
-  HT_TRY(e->ctx, ht_allocate(e->ctx, e->padded, sizeof *inverse, &inverse));
-  for (int64_t i = 0; i < e->padded; i++) inverse[i] = i < e->tiles.n && diagonal[i] > 0 ? 1 / diagonal[i] : 1;
-  ht_status status = place(e, e->padded * 8, inverse, &e->facts.inverse_diagonal);
+  ht_status status;
+  double *inverse = NULL;
+  int32_t *order = NULL;
+  HT_TRY_GOTO(e->ctx, status, ht_allocate(e->ctx, e->padded, sizeof *inverse, &inverse), done);
+  HT_TRY_GOTO(e->ctx, status, ht_allocate(e->ctx, e->tiles.n, sizeof *order, &order), done);
+  if (e->tiles.order) HT_TRY_GOTO(e->ctx, status, ht_cuda_copy(e->cuda, e->tiles.n * 4, e->tiles.order, order), done);
+  for (int64_t i = 0; i < e->padded; i++) {
+    double d = i < e->tiles.n ? diagonal[e->tiles.order ? order[i] : i] : 0;
+    inverse[i] = d > 0 ? 1 / d : 1;
+  }
+  status = place(e, e->padded * 8, inverse, &e->facts.inverse_diagonal);
+done:
+  ht_release(e->ctx, order);
   ht_release(e->ctx, inverse);
   return status;
 }
@@ -36,9 +45,10 @@ static ht_status make_inverse(ht_engine *e, const double *diagonal) {
 static ht_status choose_shapes(ht_engine *e) {
   int blocks, start_blocks;
   int64_t wanted = (e->blocks + STEP_WARPS - 1) / STEP_WARPS;
-  e->multiply = ht_cuda_tilecsc_shape(e->cuda, &e->tiles);
+  const ht_launch multiply = ht_cuda_tilecsc_shape(e->cuda, &e->tiles);
   HT_TRY(e->ctx,
-         ht_cuda_resident_blocks(e->cuda, HT_KERNEL_tilecsc_multiply, e->multiply.block, e->multiply.shared_bytes, &blocks)); /* loads it */
+         ht_cuda_resident_blocks(e->cuda, HT_KERNEL_tilecsc_multiply, multiply.block, multiply.shared_bytes, &blocks)); /* loads it */
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_tilecsc_multiply_streamed, multiply.block, multiply.shared_bytes, &blocks));
   HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_paper_start, STEP_THREADS, 0, &start_blocks));
   HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_paper_step, STEP_THREADS, 0, &blocks));
   if (start_blocks < blocks) blocks = start_blocks;
@@ -92,13 +102,25 @@ void ht_cuda_paper_release(ht_engine *e) {
 
 ht_status ht_cuda_paper_start(ht_engine *e) { return ht_cuda_launch(e->cuda, HT_KERNEL_paper_start, e->step, HT_ARGS(&e->facts, &e->v)); }
 
-ht_status ht_cuda_paper_iteration(ht_engine *e) {
-  HT_TRY(e->ctx, ht_cuda_tilecsc_launch(e->cuda, &e->tiles, e->v.block_level, e->v.scalars, e->v.p, e->v.s, e->facts.products));
+/* Whether the cache holds less than an iteration reads: the matrix at the solve's level, or FP64 where levels are mixed, and five vectors.
+ * It holds little more than half of its size: what is read from its far half may be there twice. */
+int ht_cuda_paper_streams(const ht_engine *e, int level) {
+  const double *bytes = e->host_bytes + (level == HT_ENGINE_MIXED ? HT_LEVEL_64 : level) * e->blocks;
+  double all = 5.0 * (double)e->padded * sizeof(double);
+  for (int64_t b = 0; b < e->blocks; b++) all += bytes[b];
+  return all > 0.6 * (double)e->cuda->l2_bytes;
+}
+
+ht_status ht_cuda_paper_iteration(ht_engine *e, int streamed) {
+  HT_TRY(e->ctx, ht_cuda_tilecsc_launch(e->cuda, &e->tiles, e->v.block_level, e->v.scalars, streamed, NULL, e->v.p, e->v.x, e->v.s,
+                                        e->facts.products));
   return ht_cuda_launch(e->cuda, HT_KERNEL_paper_step, e->step, HT_ARGS(&e->facts, &e->v));
 }
 
 /* The device counts where levels are the blocks' own. */
 void ht_cuda_paper_add_bytes(const ht_engine *e, ht_cg_state *s, int64_t products) {
+  for (int64_t b = 0; b < e->blocks && s->replaced > 0; b++)
+    s->bytes_level[HT_LEVEL_64] += s->replaced * e->host_bytes[HT_LEVEL_64 * e->blocks + b];
   if (e->v.told->uniform < 0) {
     for (int level = 0; level < HT_LEVELS; level++) s->bytes_level[level] += e->v.told->level_groups[level];
     return;

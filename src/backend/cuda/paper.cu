@@ -125,6 +125,8 @@ __device__ inline void conclude(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars 
   } else {
     s.iteration--;
   }
+  bool replaces = event == DROPPED && s.replacing.allowed && s.replaced < HT_CG_REPLACEMENTS;
+  if (replaces) event = CONTINUE, s.due = 1;
   s.event = event;
   *v.scalars = s;
   if (event == CONTINUE) v.scalars->iteration++;
@@ -215,16 +217,60 @@ __device__ inline void take_count(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalar
   c.recount = 0;
 }
 
+// What a replacement leads to, by one thread: the run goes on, or the host is to give up the level or the direction.
+__device__ inline void settle(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars &c, double norm, double change) {
+  ht_cg_replacing &m = c.replacing;
+  double before = m.reference;
+  c.due = 0;
+  c.iteration--; // of x
+  v.told_replacements[c.replaced++] = {c.iteration, norm, change};
+  c.event = ht_replacement_gains(norm, before) && change <= ht_replacement_bearable(norm) ? CONTINUE : DROPPED;
+  double below = ht_replacement_drop(norm, change, before, m.first_drop, c.goal) * norm;
+  m.reference = norm;
+  c.replace_below = below > c.goal ? below : -1;
+  if (isfinite(c.grow_above)) c.grow_above *= norm / before;
+  *v.scalars = c;
+  if (c.event == CONTINUE) v.scalars->iteration++;
+}
+
+// s is A x: b - s takes r's place. The direction stays.
+__device__ __noinline__ void replace(const ht_cuda_cg_vectors &v, ht_cuda_cg_scalars &c, const share &my, double (*shared)[WARPS]) {
+  double sum[2] = {0, 0};
+#pragma unroll 2
+  for (int64_t block = my.first; block < my.blocks; block += my.stride) {
+    int64_t i = block * 32 + threadIdx.x % 32;
+    double2 b = ((const double2 *)v.b)[i], s = ((const double2 *)v.s)[i], r = ((const double2 *)v.r)[i];
+    s = {b.x - s.x, b.y - s.y};
+    r = {s.x - r.x, s.y - r.y};
+    ((double2 *)v.r)[i] = s;
+    sum[0] = fma(s.x, s.x, fma(s.y, s.y, sum[0]));
+    sum[1] = fma(r.x, r.x, fma(r.y, r.y, sum[1]));
+  }
+  leave_sums(v.sums + S_RR * gridDim.x, sum, shared);
+  cg::this_grid().sync();
+  if (blockIdx.x) return;
+  take_sums(v.sums + S_RR * gridDim.x, gridDim.x, sum, shared);
+  if (threadIdx.x == 0) settle(v, c, sqrt(sum[0]), sqrt(sum[1]));
+  __syncthreads();
+  if (c.event != CONTINUE) tell(v, c);
+}
+
 // FIRST: of a new residual, whose direction is M^-1 r. `c` is the block's own copy of the scalars.
 template <bool FIRST> __device__ inline void step(const ht_cuda_tiles_facts &f, const ht_cuda_cg_vectors &v) {
   __shared__ ht_cuda_cg_scalars c;
   __shared__ double shared[3][WARPS];
   cg::grid_group grid = cg::this_grid();
   let_the_next_begin();
-  if (v.scalars->event != CONTINUE) return;
+  task task = task_of(v.scalars);
+  if (task.event != CONTINUE) return;
   if (threadIdx.x == 0) c = *v.scalars;
   int lane = threadIdx.x & 31;
   share my = {(int64_t)blockIdx.x * WARPS + threadIdx.x / 32, (int64_t)gridDim.x * WARPS, f.blocks};
+  if (!FIRST && task.due) {
+    __syncthreads();
+    replace(v, c, my, shared);
+    return;
+  }
   entries held[HELD];
   double alpha = 0, pap[1] = {0};
   load<FIRST>(v, my, lane, held);

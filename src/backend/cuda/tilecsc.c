@@ -13,22 +13,26 @@ ht_launch ht_cuda_tilecsc_shape(const ht_cuda *cuda, const ht_tilecsc_view *a) {
 }
 
 ht_status ht_cuda_tilecsc_launch(ht_cuda *cuda, const ht_tilecsc_view *a, const uint8_t *level, const ht_cuda_cg_scalars *scalars,
-                                 const double *x, double *y, double *products) {
+                                 int streamed, const int32_t *order, const double *x, const double *iterate, double *y, double *products) {
   ht_cuda_tiles tiles = {.n = a->n,
                          .rows_per_block = a->rows_per_block,
                          .tile_row_start = a->tile_row_start,
                          .head = a->head,
                          .index = a->row_index,
                          .exponent = a->exponent,
-                         .lack_16 = a->lack_16,
+                         .lack = {a->lack[HT_LEVEL_16], a->lack[HT_LEVEL_32]},
+                         .order = order,
                          .value_f64 = a->value_f64,
                          .value_f32 = a->value_f32,
                          .value_bf16 = a->value_bf16};
   ht_launch launch = ht_cuda_tilecsc_shape(cuda, a);
   launch.early = 1;
-  return ht_cuda_launch(cuda, HT_KERNEL_tilecsc_multiply, launch, HT_ARGS(&tiles, &level, &scalars, &x, &y, &products));
+  ht_kernel kernel = order      ? HT_KERNEL_tilecsc_multiply_ordered
+                     : streamed ? HT_KERNEL_tilecsc_multiply_streamed
+                                : HT_KERNEL_tilecsc_multiply;
+  return ht_cuda_launch(cuda, kernel, launch, HT_ARGS(&tiles, &level, &scalars, &x, &iterate, &y, &products));
 }
 
 void ht_cuda_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y) {
-  if (a->n > 0) ht_cuda_tilecsc_launch(ht_cuda_of(ctx), a, level, NULL, x, y, NULL);
+  if (a->n > 0) ht_cuda_tilecsc_launch(ht_cuda_of(ctx), a, level, NULL, 0, a->order, x, NULL, y, NULL);
 }

@@ -65,18 +65,34 @@ __device__ inline void add_runs(own at, unsigned index, double value, bool there
   __syncwarp();
 }
 
+// Two entries of each lane, which are of one row; all lanes have them.
+__device__ inline void add_twins(own at, unsigned index, double2 value) {
+  double old, x, y;
+  asm volatile("ld.shared.f64 %0, [%1];" : "=d"(old) : "r"(at.sum + (index & ROW) * 8) : "memory");
+  asm volatile("ld.shared.f64 %0, [%1];" : "=d"(x) : "r"(at.x + (index >> HT_TILECSC_COLUMN_SHIFT & COLUMNS - 1) * 8) : "memory");
+  asm volatile("ld.shared.f64 %0, [%1];" : "=d"(y) : "r"(at.x + (index >> 16 + HT_TILECSC_COLUMN_SHIFT) * 8) : "memory");
+  old = fma(value.y, y, fma(value.x, x, old));
+  asm volatile("st.shared.f64 [%0], %1;" : : "r"(at.sum + (index & ROW) * 8), "d"(old) : "memory");
+  __syncwarp();
+}
+
 // Two entries of a lane.
-template <class Format> struct step {
+template <class Format, bool STREAMED> struct step {
   typename Format::Pair value;
   unsigned index;
+  __device__ double2 widen() const { return Format::widen(value); }
   __device__ void take(const typename Format::Pair *values, const unsigned *indices, bool there) {
     index = 0, value = {};
-    if (there) index = __ldg(indices), value = __ldg(values);
+    if (!there) return;
+    if (STREAMED)
+      index = __ldcs(indices), value = __ldcs(values);
+    else
+      index = __ldg(indices), value = __ldg(values);
   }
 };
 
-template <class Format> __device__ inline void add_step(own at, const step<Format> &s, bool there, int doublings) {
-  double2 v = Format::widen(s.value);
+template <class Step> __device__ inline void add_step(own at, const Step &s, bool there, int doublings) {
+  double2 v = s.widen();
   if (!doublings || !__any_sync(ALL, s.index & MEETS_PAIR)) {
     add(at, s.index & 0xffff, v.x, there);
     add(at, s.index >> 16, v.y, there);
@@ -93,13 +109,15 @@ template <class Format> __device__ inline void add_step(own at, const step<Forma
   }
 }
 
-template <class Format> __device__ inline void add_tile(const void *values, const uint16_t *indices, const ht_tile_head &tile, own at) {
+template <class Format, bool STREAMED>
+__device__ inline void add_tile(const void *values, const uint16_t *indices, const ht_tile_head &tile, own at) {
   constexpr int RING = Format::RING;
   using Pair = typename Format::Pair;
   int lane = threadIdx.x % WARP, left = (int)tile.pairs - lane; // > 0: this lane has a pair
+  int single = (int)tile.pairs - tile.twins * WARP;             // pairs that are of two rows, the last ones
   const Pair *value = (const Pair *)values + tile.pair + lane;
   const unsigned *index = (const unsigned *)indices + tile.pair + lane;
-  step<Format> ring[RING];
+  step<Format, STREAMED> ring[RING];
 #pragma unroll
   for (int j = 0; j < RING; j++) ring[j].take(value + j * WARP, index + j * WARP, left > j * WARP);
 #pragma unroll 1
@@ -108,7 +126,10 @@ template <class Format> __device__ inline void add_tile(const void *values, cons
 #pragma unroll
     for (int j = 0; j < RING; j++) {
       if (pairs <= j * WARP) break; // the same in all lanes
-      add_step(at, ring[j], left > j * WARP, tile.meets);
+      if (pairs - j * WARP > single)
+        add_twins(at, ring[j].index, ring[j].widen());
+      else
+        add_step(at, ring[j], left > j * WARP, tile.meets);
       ring[j].take(value + j * WARP, index + j * WARP, left > (RING + j) * WARP);
     }
   }
@@ -128,11 +149,14 @@ __device__ inline levels levels_of(const uint8_t *level, const ht_cuda_cg_scalar
 
 __device__ inline ht_tile_head head_of(const ht_cuda_tiles &a, int t) {
   uint4 v = *((const uint4 *)a.head + t); // another kernel may have written it
-  return {v.x, v.y, (int)v.z, (uint16_t)v.w, (uint16_t)(v.w >> 16)};
+  return {v.x, v.y, (int)v.z, (uint8_t)v.w, (uint8_t)(v.w >> 8), (uint16_t)(v.w >> 16)};
 }
 
+// Where the caller has unknown i of the tiles.
+template <bool ORDERED> __device__ inline int64_t place_of(const ht_cuda_tiles &a, int64_t i) { return ORDERED ? __ldg(a.order + i) : i; }
+
 // What a warp needs of a tile before its entries, asked for one tile ahead, and its head two ahead: the rest hangs on it.
-struct prepared {
+template <bool ORDERED> struct prepared {
   ht_tile_head tile;
   int level;
   double x[HALVES];
@@ -142,7 +166,7 @@ struct prepared {
 #pragma unroll
     for (int k = 0; k < HALVES; k++) {
       int64_t j = int64_t{tile.column} * COLUMNS + k * WARP + threadIdx.x % WARP;
-      x[k] = j < a.n ? vector[j] : 0;
+      x[k] = j < a.n ? vector[place_of<ORDERED>(a, j)] : 0;
       exponent[k] = level < ht::LEVEL_64 ? a.exponent[j] : 0;
     }
   }
@@ -156,18 +180,20 @@ struct prepared {
   }
 };
 
-__device__ inline void add_prepared(const ht_cuda_tiles &a, const ht_tile_head &tile, int level, own at) {
+template <bool STREAMED> __device__ inline void add_prepared(const ht_cuda_tiles &a, const ht_tile_head &tile, int level, own at) {
   switch (level) {
-  case ht::LEVEL_16: add_tile<Bf16>(a.value_bf16, a.index, tile, at); break;
-  case ht::LEVEL_32: add_tile<Fp32>(a.value_f32, a.index, tile, at); break;
-  default: add_tile<Fp64>(a.value_f64, a.index, tile, at); break;
+  case ht::LEVEL_16: add_tile<Bf16, STREAMED>(a.value_bf16, a.index, tile, at); break;
+  case ht::LEVEL_32: add_tile<Fp32, STREAMED>(a.value_f32, a.index, tile, at); break;
+  default: add_tile<Fp64, STREAMED>(a.value_f64, a.index, tile, at); break;
   }
 }
 
-// What the diagonal makes up for at 16 bits.
-__device__ inline double lack_of(const ht_cuda_tiles &a, int uniform, const uint8_t *level, int64_t i, const double *x) {
-  if (!a.lack_16 || (uniform >= 0 ? uniform : level[i / COLUMNS]) != ht::LEVEL_16) return 0;
-  return (double)a.lack_16[i] * (x[i] * ht::power_of_two(a.exponent[i]));
+// What the diagonal makes up for below FP64. x: of row i.
+__device__ inline double lack_of(const ht_cuda_tiles &a, int uniform, const uint8_t *level, int64_t i, double x) {
+  int own = uniform >= 0 ? uniform : level[i / COLUMNS];
+  if (!a.lack[ht::LEVEL_16] || own == ht::LEVEL_64) return 0;
+  const float *lack = own == ht::LEVEL_16 ? a.lack[ht::LEVEL_16] : a.lack[ht::LEVEL_32];
+  return (double)lack[i] * (x * ht::power_of_two(a.exponent[i]));
 }
 
 // The block's sum of what its threads have. `sums` is used again.
@@ -181,12 +207,12 @@ __device__ inline void leave_product(double product, int warps, double *sums, do
   products[blockIdx.x] = product;
 }
 
-} // namespace
-
-// scalars: of a solve, whose events end the work and whose levels hold; or NULL. products: x'y of each row block; or NULL.
-extern "C" __global__ void __launch_bounds__(256, 4)
-    ht_tilecsc_multiply(const __grid_constant__ ht_cuda_tiles a, const uint8_t *level, const ht_cuda_cg_scalars *scalars, const double *x,
-                        double *y, double *products) {
+// scalars: of a solve, whose events end the work, whose levels hold, and which may want A iterate at FP64; or NULL. products: x'y of each
+// row block; or NULL. ORDERED: x and y are in another order than the tiles. STREAMED: the cache does not hold all that an
+// iteration reads; then it is to keep the vectors, and not the matrix.
+template <bool ORDERED, bool STREAMED>
+__device__ inline void multiply(const ht_cuda_tiles &a, const uint8_t *level, const ht_cuda_cg_scalars *scalars, const double *x,
+                                const double *iterate, double *y, double *products) {
   extern __shared__ double shared[]; // each warp's sums of rows_per_block rows, and then each warp's part of x
   // Shuffled, so that the compiler knows it to be the same in all lanes.
   int rows = a.rows_per_block, warps = blockDim.x / WARP, warp = __shfl_sync(ALL, threadIdx.x / WARP, 0);
@@ -194,14 +220,16 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   double *sums = shared + warp * rows;
   for (int i = threadIdx.x % WARP; i < rows; i += WARP) sums[i] = 0;
   ht::wait_for_the_one_before();
-  if (scalars && scalars->event != ht::CONTINUE) return;
+  ht::task task = scalars ? ht::task_of(scalars) : ht::task{ht::CONTINUE, 0};
+  if (task.event != ht::CONTINUE) return;
   levels asked = levels_of(level, scalars);
+  if (task.due) x = iterate, asked = {ht::LEVEL_64, nullptr};
   unsigned first = static_cast<unsigned>(__cvta_generic_to_shared(shared));
   own at = {first + warp * rows * 8, first + (warps * rows + warp * COLUMNS) * 8};
   asm volatile("mov.u32 %0, %0;" : "+r"(at.sum)); // kept
   asm volatile("mov.u32 %0, %0;" : "+r"(at.x));
   ht_tile_head after = {};
-  prepared next;
+  prepared<ORDERED> next;
   if (t < end) after = head_of(a, t);
   if (t < end) next.prepare(a, asked, after, x);
   if (t + warps < end) after = head_of(a, t + warps);
@@ -211,7 +239,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     next.keep_x(at);
     if (t + warps < end) next.prepare(a, asked, after, x);
     if (t + 2 * warps < end) after = head_of(a, t + 2 * warps);
-    add_prepared(a, tile, now, at);
+    add_prepared<STREAMED>(a, tile, now, at);
   }
   __syncthreads();
   int64_t row = blockIdx.x * int64_t{rows};
@@ -220,9 +248,22 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   for (int i = threadIdx.x; i < there; i += blockDim.x) {
     double total = shared[i];
     for (int w = 1; w < warps; w++) total += shared[w * rows + i];
-    total += lack_of(a, asked.uniform, level, row + i, x);
-    y[row + i] = total;
-    if (products) product = fma(total, x[row + i], product);
+    double own = x[place_of<ORDERED>(a, row + i)];
+    total += lack_of(a, asked.uniform, level, row + i, own);
+    y[place_of<ORDERED>(a, row + i)] = total;
+    product = fma(total, own, product);
   }
   if (products) leave_product(product, warps, shared, products);
 }
+
+} // namespace
+
+#define MULTIPLY(name, ordered, streamed)                                                                                                  \
+  extern "C" __global__ void __launch_bounds__(256, 4)                                                                                     \
+      name(const __grid_constant__ ht_cuda_tiles a, const uint8_t *level, const ht_cuda_cg_scalars *scalars, const double *x,              \
+           const double *iterate, double *y, double *products) {                                                                           \
+    multiply<ordered, streamed>(a, level, scalars, x, iterate, y, products);                                                               \
+  }
+MULTIPLY(ht_tilecsc_multiply, false, false)
+MULTIPLY(ht_tilecsc_multiply_streamed, false, true)
+MULTIPLY(ht_tilecsc_multiply_ordered, true, true)

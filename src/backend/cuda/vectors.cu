@@ -104,3 +104,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) ht_vector_scale_by(int64_t
 extern "C" __global__ void __launch_bounds__(THREADS) ht_vector_shift(int64_t n, int exponent, const double *x, double *y) {
   for (int64_t i = first_element(); i < n; i += stride()) y[i] = ldexp(x[i], exponent);
 }
+
+extern "C" __global__ void __launch_bounds__(THREADS) ht_vector_gather(int64_t n, const int32_t *order, const double *x, double *y) {
+  for (int64_t i = first_element(); i < n; i += stride()) y[i] = x[order[i]];
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) ht_vector_scatter(int64_t n, const int32_t *order, const double *x, double *y) {
+  for (int64_t i = first_element(); i < n; i += stride()) y[order[i]] = x[i];
+}

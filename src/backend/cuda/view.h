@@ -140,7 +140,8 @@ typedef struct ht_cuda_tiles {
   const ht_tile_head *head;
   const uint16_t *index;
   const int16_t *exponent;
-  const float *lack_16;
+  const float *lack[2]; /* of the levels below FP64 */
+  const int32_t *order; /* of x and y: as in ht_tilecsc_view, or NULL where they are as the tiles are */
   const double *value_f64;
   const float *value_f32;
   const uint16_t *value_bf16;
