@@ -2,10 +2,11 @@
  * their time, gets through in a minute. SPDX-License-Identifier: BSD-3-Clause */
 #include "gpu/gpu_solves.h"
 
-static const char *const systems[] = {"stencil3d size=8 points=27", "stencil2d size=30", "elasticity3d size=4"};
+static const char *const systems[] = {"stencil3d size=8 points=27", "stencil2d size=30", "elasticity3d size=4",
+                                      "graph graph=shortcuts size=2500 probability=1"}; /* whose halos are long */
 static const char *const policies[] = {"fixed:f64", "fixed:f32", "fixed:bf16", "rule", "budget", "custom"};
 static const char *const preconds[] = {"none", "jacobi", "block-jacobi"};
-enum { SYSTEMS = 3, POLICIES = 6, CUSTOM = 5, PRECONDS = 3 };
+enum { SYSTEMS = 4, POLICIES = 6, CUSTOM = 5, PRECONDS = 3 };
 
 static int mix_levels(void *user, const ht_policy_view *view, uint8_t *precision) {
   (void)user;

@@ -72,16 +72,16 @@ __device__ inline void record_plain(const ht_cuda_cg_vectors &v, const block_sta
 
 // ---- the engine ----
 
-// Threads at most, and rows a thread.
-template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct shape {
-  static constexpr int HELD = LEVEL < LEVEL_64 || ROWS > 1 || THREADS > 512 ? 0 : 6; // units of a slice in registers
-  static constexpr bool ROLLED = ROWS > 2;                                           // loops short enough for the caches of instructions
-  static constexpr bool LEAN = ROWS > 4;                                             // of a row no more than r and s in registers
-  static constexpr int FACTS_AHEAD = 2;                                              // the rest on its way, of so many rows
-  static constexpr bool SENT = ROWS == 1;                                            // of a row also p, and what was sent, in registers
-  static constexpr bool BOTH_WAYS = ROWS == 4;                                       // whether so much is streamed that L2 does not keep it
-  static constexpr bool ROUNDS = ROWS > 1;                                           // whether enough is streamed to be had ahead
-  static constexpr int FAR = ROWS == 1 || ROWS == 8 ? 1 : 2;                         // rows of the halo that are asked for early
+// Threads at most, and rows a thread. LONG: halos are several times as long as the block has threads.
+template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct shape {
+  static constexpr int HELD = LEVEL < LEVEL_64 || ROWS > 1 || THREADS > 512 || LONG ? 0 : 6; // units of a slice in registers
+  static constexpr bool ROLLED = ROWS > 2;                              // loops short enough for the caches of instructions
+  static constexpr bool LEAN = ROWS > 4;                                // of a row no more than r and s in registers
+  static constexpr int FACTS_AHEAD = 2;                                 // the rest on its way, of so many rows
+  static constexpr bool SENT = ROWS == 1;                               // of a row also p, and what was sent, in registers
+  static constexpr bool BOTH_WAYS = ROWS == 4;                          // whether so much is streamed that L2 does not keep it
+  static constexpr bool ROUNDS = ROWS > 1;                              // whether enough is streamed to be had ahead
+  static constexpr int FAR = LONG ? 6 : ROWS == 1 || ROWS == 8 ? 1 : 2; // rows of the halo that are asked for at once
 };
 
 // What the engine needs of a row.
@@ -153,19 +153,75 @@ struct rows_mail {
 
 __device__ inline double next_p(double z, double ms, double p, double alpha, double beta) { return fma(beta, p, fma(-alpha, ms, z)); }
 
-// A row of the halo: its next p.
-__device__ inline void move_far(message m, const message *from, uint32_t tag, double &p, double alpha, double beta) {
-  while (!m.is(tag)) m = look(from);
-  p = next_p(m.x(), m.y(), p, alpha, beta);
+// Messages of some rows; -1: none. All that is missing is asked for at once.
+template <int COUNT> __device__ inline void ask(const message *from, const int (&row)[COUNT], message (&sent)[COUNT]) {
+#pragma unroll
+  for (int k = 0; k < COUNT; k++)
+    if (row[k] >= 0) sent[k] = look(from + row[k]);
+}
+template <int COUNT> __device__ inline void await(const message *from, uint32_t tag, const int (&row)[COUNT], message (&sent)[COUNT]) {
+  bool missing;
+  do {
+    missing = false;
+#pragma unroll
+    for (int k = 0; k < COUNT; k++)
+      if (row[k] >= 0 && !sent[k].is(tag)) sent[k] = look(from + row[k]), missing = true;
+  } while (missing);
 }
 
-template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
-  typedef shape<THREADS, ROWS, LEVEL, BLOCKS> of;
+// A thread's rows of the halo: each blockDim-th. The first warps, which wait for the sums, have the last.
+struct far_rows {
+  const int32_t *const halo;
+  const int length, first;
+
+  __device__ far_rows(const ht_store_view &a, const patch &t)
+      : halo(a.halo + t.halo_begin), length(t.halo), first(blockDim.x - 1 - threadIdx.x) {}
+  template <int COUNT> __device__ void find(int begin, int step, int (&row)[COUNT]) const {
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) row[k] = begin + k * step < length ? __ldg(halo + begin + k * step) : -1;
+  }
+  // The next p of those whose messages were kept, and of the others. p: of the halo.
+  template <int COUNT>
+  __device__ void move(const message *from, uint32_t tag, const int (&row)[COUNT], const message (&sent)[COUNT], double *p, double alpha,
+                       double beta) const {
+#pragma unroll
+    for (int k = 0; k < COUNT; k++)
+      if (row[k] >= 0) p[first + k * blockDim.x] = next_p(sent[k].x(), sent[k].y(), p[first + k * blockDim.x], alpha, beta);
+    for (int h = first + COUNT * blockDim.x; h < length; h += blockDim.x) {
+      const message *at = from + __ldg(halo + h);
+      message m = look(at);
+      while (!m.is(tag)) m = look(at);
+      p[h] = next_p(m.x(), m.y(), p[h], alpha, beta);
+    }
+  }
+  // All messages to shared memory, COUNT at a time, by the warps from `warp` on.
+  template <int COUNT> __device__ void collect(const message *from, uint32_t tag, int warp, double2 *to) const {
+    int step = blockDim.x - 32 * warp;
+    for (int begin = threadIdx.x - 32 * warp; begin < length; begin += COUNT * step) {
+      int row[COUNT];
+      message sent[COUNT];
+      find(begin, step, row);
+      ask(from, row, sent);
+      await(from, tag, row, sent);
+#pragma unroll
+      for (int k = 0; k < COUNT; k++)
+        if (row[k] >= 0) to[begin + k * step] = {sent[k].x(), sent[k].y()};
+    }
+  }
+  // The next p from what was collected.
+  __device__ void move(const double2 *sent, double *p, double alpha, double beta) const {
+#pragma unroll 4
+    for (int h = first; h < length; h += blockDim.x) p[h] = next_p(sent[h].x, sent[h].y, p[h], alpha, beta);
+  }
+};
+
+template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engine {
+  typedef shape<THREADS, ROWS, LEVEL, BLOCKS, LONG> of;
   const ht_store_view &a;
   const ht_cuda_cg_vectors &v;
   const patch t;
   slice_plan *const plan; // in shared memory
-  double *const mixed;    // r and s of the patch, with inverse blocks
+  double *const mixed;    // r and s of the patch, with inverse blocks; what a long halo sent
   const cache<LEVEL> c;
   const bool five; // sums are sent
   bool rounds;
@@ -178,8 +234,11 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
   double sums[HT_SUMS];
 
   __device__ engine(const ht_store_view &a, const ht_cuda_cg_vectors &v, uint8_t *memory, slice_plan *plan, int room)
-      : a(a), v(v), t(a), plan(plan), mixed((double *)memory),
-        c(memory + (BLOCKS ? 2 * a.patch_rows * sizeof(double) : 0), (int)a.patch_rows + t.halo, room),
+      : a(a), v(v), t(a), plan(plan), mixed((double *)memory), c(memory + 2 * sizeof(double) *
+                                                                              (BLOCKS ? a.patch_rows
+                                                                               : LONG ? t.halo
+                                                                                      : 0),
+                                                                 (int)a.patch_rows + t.halo, room),
         five(BLOCKS || v.inverse_diagonal), mail{(message *)v.exchange, a.padded, v.epochs[1]} {}
 
   __device__ int slice_of(int k) const { return threadIdx.x / 32 + k * (blockDim.x / 32); }
@@ -408,7 +467,27 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
     }
   }
 
-  __device__ void end() {
+  // The next p of the own rows.
+  __device__ void begin_iteration(double alpha, double beta) {
+    for (int k = 0; k < HT_SUMS; k++) sums[k] = 0;
+    if constexpr (of::LEAN)
+      move_lean_rows(alpha, beta);
+    else
+      move_rows(alpha, beta);
+    mail.epoch++;
+  }
+
+  // Once all of the next p is there.
+  __device__ void multiply(double alpha, bool backwards) {
+    step_rows(alpha);
+    if constexpr (of::ROLLED)
+      multiply_rolled(backwards);
+    else
+      multiply_rows();
+    if (BLOCKS) precondition_rows();
+  }
+
+  __device__ void end() const {
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
       const auto &q = own[k];
@@ -423,99 +502,90 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
   }
 };
 
-template <int THREADS, int ROWS, int LEVEL, bool BLOCKS>
+// What the host gave, and what is the block's; its rows and its part of the matrix.
+template <class Engine> __device__ inline void begin_run(Engine &e, block_state &shared, limits &limit, int &whole, int room) {
+  if (threadIdx.x == 0) {
+    shared.scalars = *e.v.scalars;
+    limit = limits_of(shared.scalars);
+  }
+  if (threadIdx.x < MOST_BLOCKS / 32 * MESSAGES) (&shared.part[0][0])[threadIdx.x] = {0, 0};
+  e.make_plan(room, whole);
+  e.begin(shared.scalars.iteration & 1);
+}
+
+// Vectors and scalars to where the next run finds them.
+template <class Engine> __device__ inline void end_run(const Engine &e, const block_state &shared, const sums_mail &mail) {
+  e.end();
+  if (blockIdx.x) return;
+  if (threadIdx.x == 0) {
+    *e.v.scalars = shared.scalars;
+    e.v.epochs[0] = mail.epoch;
+    e.v.epochs[1] = e.mail.epoch + 1;
+  }
+  tell(e.v, shared.scalars);
+}
+
+template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG>
 __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors &v, int room) {
-  typedef shape<THREADS, ROWS, LEVEL, BLOCKS> of;
+  typedef shape<THREADS, ROWS, LEVEL, BLOCKS, LONG> of;
   extern __shared__ __align__(16) uint8_t memory[];
   __shared__ block_state shared;
   __shared__ slice_plan plan[HT_PATCH_SLICES_MOST];
   __shared__ limits limit;
   __shared__ int whole;
   int warp = threadIdx.x / 32, waiting = min((int)gridDim.x + 31, (int)blockDim.x) / 32; // warps that wait for sums
-  engine<THREADS, ROWS, LEVEL, BLOCKS> e(a, v, memory, plan, room);
+  engine<THREADS, ROWS, LEVEL, BLOCKS, LONG> e(a, v, memory, plan, room);
   sums_mail mail(v.sums, v.epochs[0], e.five);
-  if (threadIdx.x == 0) {
-    shared.scalars = *v.scalars;
-    limit = limits_of(shared.scalars);
-  }
-  if (threadIdx.x < MOST_BLOCKS / 32 * MESSAGES) (&shared.part[0][0])[threadIdx.x] = {0, 0};
-  e.make_plan(room, whole);
-  e.begin(shared.scalars.iteration & 1);
+  begin_run(e, shared, limit, whole, room);
   if (BLOCKS) e.precondition_rows();
-  int first_far = blockDim.x - 1 - threadIdx.x, far_row[of::FAR]; // the first warps, which wait for the sums, have the last
-#pragma unroll
-  for (int k = 0; k < of::FAR; k++)
-    far_row[k] = first_far + k * blockDim.x < e.t.halo ? __ldg(a.halo + e.t.halo_begin + first_far + k * blockDim.x) : -1;
+  const far_rows far(a, e.t);
+  int far_row[of::FAR];
+  if (!LONG) far.find(far.first, blockDim.x, far_row);
   __syncthreads();
 
   for (bool first = true;; first = false) { // the host gave the first step
     const message *from = e.mail.at();
     uint32_t tag = e.mail.tag();
-    message far[of::FAR];
-#pragma unroll
-    for (int k = 0; k < of::FAR; k++)
-      if (far_row[k] >= 0) far[k] = look(from + far_row[k]);
+    message sent[of::FAR];
+    if (!LONG) ask(from, far_row, sent);
+    if (LONG && warp >= waiting) far.template collect<of::FAR>(from, tag, waiting, (double2 *)e.mixed);
     if (!first) {
       if (warp < waiting) receive_sums(shared, mail, waiting);
       __syncthreads();
       if (warp == 0) take_step(v, shared, limit, e.five);
     }
-#pragma unroll
-    for (int k = 0; k < of::FAR; k++)
-      while (far_row[k] >= 0 && !far[k].is(tag)) far[k] = look(from + far_row[k]);
+    if (!LONG) await(from, tag, far_row, sent);
+    if (!first || LONG) __syncthreads();
     if (!first) {
-      __syncthreads();
       mail.epoch++;
       if (shared.scalars.event != CONTINUE) break;
       if (blockIdx.x == 0 && threadIdx.x == blockDim.x - 1) record_plain(v, shared);
     }
-    bool backwards = shared.scalars.iteration & 1;
-    double alpha = shared.scalars.alpha, beta = shared.scalars.beta, *halo_p = e.c.p + a.patch_rows;
-    for (int k = 0; k < HT_SUMS; k++) e.sums[k] = 0;
-    if constexpr (of::LEAN)
-      e.move_lean_rows(alpha, beta);
+    double alpha = shared.scalars.alpha, beta = shared.scalars.beta, *far_p = e.c.p + a.patch_rows;
+    e.begin_iteration(alpha, beta);
+    if constexpr (LONG)
+      far.move((const double2 *)e.mixed, far_p, alpha, beta);
     else
-      e.move_rows(alpha, beta);
-#pragma unroll
-    for (int k = 0; k < of::FAR; k++)
-      if (far_row[k] >= 0) move_far(far[k], from + far_row[k], tag, halo_p[first_far + k * blockDim.x], alpha, beta);
-    for (int h = first_far + of::FAR * blockDim.x; h < e.t.halo; h += blockDim.x) {
-      const message *at = from + __ldg(a.halo + e.t.halo_begin + h);
-      move_far(look(at), at, tag, halo_p[h], alpha, beta);
-    }
-    e.mail.epoch++;
+      far.move(from, tag, far_row, sent, far_p, alpha, beta);
     __syncthreads();
-    e.step_rows(alpha);
-    if constexpr (of::ROLLED)
-      e.multiply_rolled(backwards);
-    else
-      e.multiply_rows();
-    if (BLOCKS) e.precondition_rows();
+    e.multiply(alpha, shared.scalars.iteration & 1);
     send_sums(shared, e.sums, mail);
     if (of::BOTH_WAYS && e.rounds) e.stream.prefetch(a, e.t.first_unit);
   }
-  e.end();
-  if (blockIdx.x == 0) {
-    if (threadIdx.x == 0) {
-      *v.scalars = shared.scalars;
-      v.epochs[0] = mail.epoch;
-      v.epochs[1] = e.mail.epoch + 1;
-    }
-    tell(v, shared.scalars);
-  }
+  end_run(e, shared, mail);
 }
 
 } // namespace ht
 
 // name: of the preconditioner, if any, threads at most, rows a thread and bits.
-#define HT_PERSISTENT(threads, rows, level, blocks, name)                                                                                  \
+#define HT_PERSISTENT(threads, rows, level, blocks, is_long, name)                                                                         \
   extern "C" __global__ void __launch_bounds__(threads, 1)                                                                                 \
       ht_cg_persistent_##name(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int room) {           \
-    ht::run_persistent<threads, rows, level, blocks>(a, v, room);                                                                          \
+    ht::run_persistent<threads, rows, level, blocks, is_long>(a, v, room);                                                                 \
   }
 #define HT_PERSISTENT_ALL(level, blocks, name, bits)                                                                                       \
-  HT_PERSISTENT(512, 1, level, blocks, name##1_##bits)                                                                                     \
-  HT_PERSISTENT(640, 1, level, blocks, name##many_1_##bits)                                                                                \
-  HT_PERSISTENT(512, 2, level, blocks, name##2_##bits)                                                                                     \
-  HT_PERSISTENT(512, 4, level, blocks, name##4_##bits)                                                                                     \
-  HT_PERSISTENT(512, 8, level, blocks, name##8_##bits)
+  HT_PERSISTENT(512, 1, level, blocks, false, name##1_##bits)                                                                              \
+  HT_PERSISTENT(640, 1, level, blocks, false, name##many_1_##bits)                                                                         \
+  HT_PERSISTENT(512, 2, level, blocks, false, name##2_##bits)                                                                              \
+  HT_PERSISTENT(512, 4, level, blocks, false, name##4_##bits)                                                                              \
+  HT_PERSISTENT(512, 8, level, blocks, false, name##8_##bits)

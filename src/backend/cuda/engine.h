@@ -29,7 +29,8 @@ struct ht_engine {
   int update_blocks, multiply_blocks[HT_ENGINE_MODES], precondition_blocks, stride; /* precondition_blocks: 0 where M is diagonal */
   /* persistent */
   unsigned block;
-  int rows; /* a thread */
+  int rows;       /* a thread */
+  int long_halos; /* several times as long as the block has threads */
   /* the paper's */
   ht_tilecsc_view tiles;
   ht_cuda_tiles_facts facts;

@@ -154,6 +154,24 @@ template <class Number, bool SHORT = false> struct global_vector {
   __device__ Number operator()(int base, uint32_t index) const { return __ldg(at + (base + (int)index)); }
 };
 
+// The same where columns are a patch's: its own rows, then its halo.
+struct patch_vector {
+  typedef double number;
+  static constexpr bool short_sums = false;
+  const double *__restrict__ at;
+  const int32_t *halo;
+  int64_t own;
+  int rows;
+  __device__ patch_vector(const ht_store_view &a, int64_t row, const double *at) : at(at), rows((int)a.patch_rows) {
+    int64_t patch = row / a.patch_rows;
+    halo = a.halo + a.halo_start[patch];
+    own = patch * a.patch_rows;
+  }
+  __device__ double operator()(int, uint32_t index) const {
+    return __ldg(at + ((int)index < rows ? own + index : __ldg(halo + (index - rows))));
+  }
+};
+
 // The sum of a lane's products in a group, not yet scaled. 16-bit integers times FP32 numbers are summed in FP32: what that loses, 2^-24 of
 // each product, is little against what the values have lost.
 template <bool SHORT, int UNITS, class Number>

@@ -96,16 +96,27 @@ ht_status ht_cuda_store_set_values(ht_store *store, const ht_csr_view *a) {
 
 void ht_cuda_store_info(const ht_store *store, ht_store_info *info) { *info = store->info; }
 
+static ht_launch warp_a_slice(const ht_store *store) {
+  int64_t blocks = store->view.slices / 8 + 1;
+  return (ht_launch){.grid = (unsigned)(blocks < 1 << 20 ? blocks : 1 << 20), .block = 256};
+}
+
 void ht_cuda_store_multiply(ht_store *store, const uint8_t *block_level, const double *x, double *y) {
   ht_cuda *cuda = store->cuda;
   ht_store_view *v = &store->view;
   int sign = 1;
   const uint8_t *level = block_level ? store->block_level : NULL;
-  ht_launch warps = {.grid = (unsigned)(v->slices / 8 + 1 < 1 << 20 ? v->slices / 8 + 1 : 1 << 20), .block = 256};
   if (block_level) ht_cuda_copy(cuda, v->blocks, block_level, store->block_level);
   ht_cuda_launch(cuda, HT_KERNEL_store_gather, ht_cuda_over(v->padded), HT_ARGS(v, &sign, &x, &store->x));
-  ht_cuda_launch(cuda, HT_KERNEL_store_multiply, warps, HT_ARGS(v, &level, &store->x, &store->y));
+  ht_cuda_launch(cuda, HT_KERNEL_store_multiply, warp_a_slice(store), HT_ARGS(v, &level, &store->x, &store->y));
   ht_cuda_launch(cuda, HT_KERNEL_store_scatter, ht_cuda_over(v->padded), HT_ARGS(v, &sign, &store->y, &y));
+}
+
+void ht_cuda_store_residual(ht_store *store, const double *x, const double *b, double *r) {
+  ht_store_view *v = &store->view;
+  int sign = 1;
+  ht_cuda_launch(store->cuda, HT_KERNEL_store_gather, ht_cuda_over(v->padded), HT_ARGS(v, &sign, &x, &store->x));
+  ht_cuda_launch(store->cuda, HT_KERNEL_store_residual, warp_a_slice(store), HT_ARGS(v, &store->x, &b, &r));
 }
 
 void ht_cuda_store_release(ht_store *store) {

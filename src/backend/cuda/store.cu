@@ -464,32 +464,17 @@ extern "C" __global__ void ht_store_scatter(const __grid_constant__ ht_store_vie
     if (a.order[i] >= 0) to[a.order[i]] = scalbn(from[i], sign * a.exponent[i]);
 }
 
-namespace {
-
-// Columns of a patch: its own rows, then its halo.
-struct patch_vector {
-  typedef double number;
-  static constexpr bool short_sums = false;
-  const double *at;
-  const int32_t *halo;
-  int64_t own;
-  int rows;
-  __device__ double operator()(int, uint32_t index) const { return __ldg(at + ((int)index < rows ? own + index : halo[index - rows])); }
-};
-
-} // namespace
-
 // y^ = A^ x^ in solver order. A warp a slice.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
     ht_store_multiply(const __grid_constant__ ht_store_view a, const uint8_t *block_level, const double *x, double *y) {
   int lane = threadIdx.x & 31;
   for (int64_t slice = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; slice < a.slices; slice += (int64_t)gridDim.x * WARPS) {
     ht_slice_info s = a.slice[slice];
-    int64_t row = s.row + (lane >> s.lanes_log2), patch = a.patches ? s.row / a.patch_rows : 0;
+    int64_t row = s.row + (lane >> s.lanes_log2);
     double sum;
     if (a.patches) { // a patch reads all its columns at the level of the slice's own rows: column blocks are not known here
-      patch_vector p = {x, a.halo + a.halo_start[patch], patch * a.patch_rows, (int)a.patch_rows};
-      sum = multiply_slice<BY_GROUP>(a, s, lane, nullptr, block_level ? block_level[s.row / 64] : LEVEL_64, p, nullptr);
+      int level = block_level ? block_level[s.row / 64] : LEVEL_64;
+      sum = multiply_slice<BY_GROUP>(a, s, lane, nullptr, level, patch_vector(a, s.row, x), nullptr);
     } else {
       sum = multiply_slice<BY_GROUP>(a, s, lane, block_level, LEVEL_64, global_vector<double>{x}, nullptr);
     }
