@@ -150,13 +150,15 @@ static void halos_of_nearly_all_rows(void **state) {
                                       "graph graph=preferential size=20000 sigma=1 shift=0.1",
                                       "graph graph=shortcuts size=70000 sigma=1 shift=0.1",
                                       "graph graph=preferential size=60000 sigma=1 shift=0.1"};
+  enum { CHOSEN = 3 };
+  static const int chosen[CHOSEN] = {F64, F64 + 1, CUSTOM};
   gpu g = gpu_open();
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
     ht_matrix *a = generate(&g, lines[i]);
     double *b = right_hand_side(a);
-    for (int p = 0; p < PRECONDS; p++) {
+    for (int p = 0; p < 2; p++) { /* none, Jacobi */
       int64_t expected = iterations_on_cpu(&g, a, b, p, 0);
-      for (int k = 0; k < FIRST_DECIDING; k++) check_solve(&g, lines[i], a, b, 1, p, k, expected);
+      for (int k = 0; k < CHOSEN; k++) check_solve(&g, lines[i], a, b, 1, p, chosen[k], expected);
     }
     free(b);
     ht_matrix_destroy(a);

@@ -75,13 +75,14 @@ __device__ inline void record_plain(const ht_cuda_cg_vectors &v, const block_sta
 // Threads at most, and rows a thread. LONG: halos are several times as long as the block has threads.
 template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct shape {
   static constexpr int HELD = LEVEL < LEVEL_64 || ROWS > 1 || THREADS > 512 || LONG ? 0 : 6; // units of a slice in registers
-  static constexpr bool ROLLED = ROWS > 2;                              // loops short enough for the caches of instructions
-  static constexpr bool LEAN = ROWS > 4;                                // of a row no more than r and s in registers
-  static constexpr int FACTS_AHEAD = 2;                                 // the rest on its way, of so many rows
-  static constexpr bool SENT = ROWS == 1;                               // of a row also p, and what was sent, in registers
-  static constexpr bool BOTH_WAYS = ROWS == 4;                          // whether so much is streamed that L2 does not keep it
-  static constexpr bool ROUNDS = ROWS > 1;                              // whether enough is streamed to be had ahead
-  static constexpr int FAR = LONG ? 6 : ROWS == 1 || ROWS == 8 ? 1 : 2; // rows of the halo that are asked for at once
+  static constexpr bool ROLLED = ROWS > 2;                   // loops short enough for the caches of instructions
+  static constexpr bool LEAN = ROWS > 4;                     // of a row no more than r and s in registers
+  static constexpr int FACTS_AHEAD = 2;                      // the rest on its way, of so many rows
+  static constexpr bool SENT = ROWS == 1;                    // of a row also p, and what was sent, in registers
+  static constexpr bool BOTH_WAYS = ROWS == 4;               // whether so much is streamed that L2 does not keep it
+  static constexpr bool ROUNDS = ROWS > 1;                   // whether enough is streamed to be had ahead
+  static constexpr int FAR = ROWS == 1 || ROWS == 8 ? 1 : 2; // rows of the halo that are asked for early
+  static constexpr int TOGETHER = LONG ? 4 : 1;              // of a long one
 };
 
 // What the engine needs of a row.
@@ -153,65 +154,90 @@ struct rows_mail {
 
 __device__ inline double next_p(double z, double ms, double p, double alpha, double beta) { return fma(beta, p, fma(-alpha, ms, z)); }
 
-// Messages of some rows; -1: none. All that is missing is asked for at once.
-template <int COUNT> __device__ inline void ask(const message *from, const int (&row)[COUNT], message (&sent)[COUNT]) {
-#pragma unroll
-  for (int k = 0; k < COUNT; k++)
-    if (row[k] >= 0) sent[k] = look(from + row[k]);
-}
-template <int COUNT> __device__ inline void await(const message *from, uint32_t tag, const int (&row)[COUNT], message (&sent)[COUNT]) {
-  bool missing;
-  do {
-    missing = false;
-#pragma unroll
-    for (int k = 0; k < COUNT; k++)
-      if (row[k] >= 0 && !sent[k].is(tag)) sent[k] = look(from + row[k]), missing = true;
-  } while (missing);
+// A row of the halo: its next p.
+__device__ inline void move_far(message m, const message *from, uint32_t tag, double &p, double alpha, double beta) {
+  while (!m.is(tag)) m = look(from);
+  p = next_p(m.x(), m.y(), p, alpha, beta);
 }
 
-// A thread's rows of the halo: each blockDim-th. The first warps, which wait for the sums, have the last.
-struct far_rows {
-  const int32_t *const halo;
-  const int length, first;
+// A thread's rows of the halo: each blockDim-th. The first warps, which wait for the sums, have the last. COUNT of them are asked for
+// before the block waits.
+template <int COUNT> struct far_rows {
+  int first, row[COUNT]; // -1: none
 
-  __device__ far_rows(const ht_store_view &a, const patch &t)
-      : halo(a.halo + t.halo_begin), length(t.halo), first(blockDim.x - 1 - threadIdx.x) {}
-  template <int COUNT> __device__ void find(int begin, int step, int (&row)[COUNT]) const {
+  __device__ far_rows(const ht_store_view &a, const patch &t) {
+    first = blockDim.x - 1 - threadIdx.x;
 #pragma unroll
-    for (int k = 0; k < COUNT; k++) row[k] = begin + k * step < length ? __ldg(halo + begin + k * step) : -1;
+    for (int k = 0; k < COUNT; k++) row[k] = first + k * blockDim.x < t.halo ? halo_row(a, t.halo_begin + first + k * blockDim.x) : -1;
   }
-  // The next p of those whose messages were kept, and of the others. p: of the halo.
-  template <int COUNT>
-  __device__ void move(const message *from, uint32_t tag, const int (&row)[COUNT], const message (&sent)[COUNT], double *p, double alpha,
-                       double beta) const {
+  __device__ void ask(const message *from, message (&sent)[COUNT]) const {
 #pragma unroll
     for (int k = 0; k < COUNT; k++)
-      if (row[k] >= 0) p[first + k * blockDim.x] = next_p(sent[k].x(), sent[k].y(), p[first + k * blockDim.x], alpha, beta);
-    for (int h = first + COUNT * blockDim.x; h < length; h += blockDim.x) {
-      const message *at = from + __ldg(halo + h);
-      message m = look(at);
-      while (!m.is(tag)) m = look(at);
-      p[h] = next_p(m.x(), m.y(), p[h], alpha, beta);
+      if (row[k] >= 0) sent[k] = look(from + row[k]);
+  }
+  __device__ void wait(const message *from, uint32_t tag, message (&sent)[COUNT]) const {
+#pragma unroll
+    for (int k = 0; k < COUNT; k++)
+      while (row[k] >= 0 && !sent[k].is(tag)) sent[k] = look(from + row[k]);
+  }
+  // The next p of the halo: what was asked for, and the rest.
+  __device__ void move(const ht_store_view &a, const patch &t, const message *from, uint32_t tag, const message (&sent)[COUNT], double *p,
+                       double alpha, double beta) const {
+#pragma unroll
+    for (int k = 0; k < COUNT; k++)
+      if (row[k] >= 0) move_far(sent[k], from + row[k], tag, p[first + k * blockDim.x], alpha, beta);
+    for (int h = first + COUNT * blockDim.x; h < t.halo; h += blockDim.x) {
+      const message *at = from + halo_row(a, t.halo_begin + h);
+      move_far(look(at), at, tag, p[h], alpha, beta);
     }
   }
-  // All messages to shared memory, COUNT at a time, by the warps from `warp` on.
-  template <int COUNT> __device__ void collect(const message *from, uint32_t tag, int warp, double2 *to) const {
-    int step = blockDim.x - 32 * warp;
-    for (int begin = threadIdx.x - 32 * warp; begin < length; begin += COUNT * step) {
-      int row[COUNT];
+};
+
+// A long halo. Its messages go to shared memory, COUNT of a thread's at a time.
+template <int COUNT> struct long_halo {
+  message *const kept;
+
+  // Those that are there, and the old ones of the others.
+  __device__ void gather(const ht_store_view &a, const patch &t, const message *from) const {
+    for (int begin = threadIdx.x; begin < t.halo; begin += COUNT * blockDim.x) {
       message sent[COUNT];
-      find(begin, step, row);
-      ask(from, row, sent);
-      await(from, tag, row, sent);
 #pragma unroll
       for (int k = 0; k < COUNT; k++)
-        if (row[k] >= 0) to[begin + k * step] = {sent[k].x(), sent[k].y()};
+        if (begin + k * blockDim.x < t.halo) sent[k] = look(from + halo_row(a, t.halo_begin + begin + k * blockDim.x));
+#pragma unroll
+      for (int k = 0; k < COUNT; k++)
+        if (begin + k * blockDim.x < t.halo) kept[begin + k * blockDim.x] = sent[k];
     }
   }
-  // The next p from what was collected.
-  __device__ void move(const double2 *sent, double *p, double alpha, double beta) const {
+  // The others, by all warps but the first: all that is missing is asked for at once.
+  template <bool GATHERED> __device__ void complete(const ht_store_view &a, const patch &t, const message *from, uint32_t tag) const {
+    int step = blockDim.x - 32;
+    for (int begin = threadIdx.x - 32; begin < t.halo; begin += COUNT * step) {
+      int row[COUNT];
+      message sent[COUNT];
+#pragma unroll
+      for (int k = 0; k < COUNT; k++) {
+        int h = begin + k * step;
+        row[k] = h < t.halo && !(GATHERED && kept[h].is(tag)) ? halo_row(a, t.halo_begin + h) : -1;
+      }
+      bool missing;
+#pragma unroll
+      for (int k = 0; k < COUNT; k++)
+        if (row[k] >= 0) sent[k] = look(from + row[k]);
+      do {
+        missing = false;
+#pragma unroll
+        for (int k = 0; k < COUNT; k++)
+          if (row[k] >= 0 && !sent[k].is(tag)) sent[k] = look(from + row[k]), missing = true;
+      } while (missing);
+#pragma unroll
+      for (int k = 0; k < COUNT; k++)
+        if (row[k] >= 0) kept[begin + k * step] = sent[k];
+    }
+  }
+  __device__ void move(const patch &t, double *p, double alpha, double beta) const {
 #pragma unroll 4
-    for (int h = first; h < length; h += blockDim.x) p[h] = next_p(sent[h].x, sent[h].y, p[h], alpha, beta);
+    for (int h = threadIdx.x; h < t.halo; h += blockDim.x) p[h] = next_p(kept[h].x(), kept[h].y(), p[h], alpha, beta);
   }
 };
 
@@ -252,7 +278,8 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
   // Of a row that is not there, the first one's and its own number.
   __device__ row_facts load_facts(int row) const {
     int64_t i = t.first_row + max(row, 0);
-    return {v.x[i], diagonal_at(a, i, LEVEL), v.inverse_diagonal ? v.inverse_diagonal[i] : 0, a.exponent[i], (bool)a.boundary[i], row};
+    bool boundary = a.boundary[(uint32_t)i / HT_WARP] >> (uint32_t)i % HT_WARP & 1;
+    return {v.x[i], diagonal_at(a, i, LEVEL), v.inverse_diagonal ? v.inverse_diagonal[i] : 0, a.exponent[i], boundary, row};
   }
   template <class Facts> __device__ double inverse_of_row(const Facts &q) const { return inverse_of(v, q.m, q.scale2()); }
   __device__ void send_row(int row, double z, double ms) const { send(mail.at() + t.first_row + row, z, ms, mail.tag()); }
@@ -306,7 +333,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
       if constexpr (of::SENT) q.p = v.p[i], q.z = z, q.ms = as_sent(ms);
       if (!BLOCKS && facts.boundary) send_row(row, z, ms);
     }
-    for (int h = threadIdx.x; h < t.halo; h += blockDim.x) c.p[a.patch_rows + h] = v.p[__ldg(a.halo + t.halo_begin + h)];
+    for (int h = threadIdx.x; h < t.halo; h += blockDim.x) c.p[a.patch_rows + h] = v.p[halo_row(a, t.halo_begin + h)];
     if (rounds) stream.begin(a, t.first_unit, plan, t.slices, of::BOTH_WAYS && backwards);
   }
 
@@ -468,13 +495,12 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
   }
 
   // The next p of the own rows.
-  __device__ void begin_iteration(double alpha, double beta) {
+  __device__ void move(double alpha, double beta) {
     for (int k = 0; k < HT_SUMS; k++) sums[k] = 0;
     if constexpr (of::LEAN)
       move_lean_rows(alpha, beta);
     else
       move_rows(alpha, beta);
-    mail.epoch++;
   }
 
   // Once all of the next p is there.
@@ -538,37 +564,41 @@ __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors 
   sums_mail mail(v.sums, v.epochs[0], e.five);
   begin_run(e, shared, limit, whole, room);
   if (BLOCKS) e.precondition_rows();
-  const far_rows far(a, e.t);
-  int far_row[of::FAR];
-  if (!LONG) far.find(far.first, blockDim.x, far_row);
+  const far_rows<of::FAR> far(a, e.t);
+  const long_halo<of::TOGETHER> distant = {(message *)e.mixed};
   __syncthreads();
 
   for (bool first = true;; first = false) { // the host gave the first step
     const message *from = e.mail.at();
     uint32_t tag = e.mail.tag();
     message sent[of::FAR];
-    if (!LONG) ask(from, far_row, sent);
-    if (LONG && warp >= waiting) far.template collect<of::FAR>(from, tag, waiting, (double2 *)e.mixed);
+    if (LONG)
+      distant.gather(a, e.t, from);
+    else
+      far.ask(from, sent);
     if (!first) {
       if (warp < waiting) receive_sums(shared, mail, waiting);
       __syncthreads();
       if (warp == 0) take_step(v, shared, limit, e.five);
     }
-    if (!LONG) await(from, tag, far_row, sent);
-    if (!first || LONG) __syncthreads();
+    if (LONG && warp > 0) distant.template complete<true>(a, e.t, from, tag);
+    if (!LONG) far.wait(from, tag, sent);
+    if (LONG || !first) __syncthreads();
     if (!first) {
       mail.epoch++;
       if (shared.scalars.event != CONTINUE) break;
       if (blockIdx.x == 0 && threadIdx.x == blockDim.x - 1) record_plain(v, shared);
     }
+    bool backwards = shared.scalars.iteration & 1;
     double alpha = shared.scalars.alpha, beta = shared.scalars.beta, *far_p = e.c.p + a.patch_rows;
-    e.begin_iteration(alpha, beta);
-    if constexpr (LONG)
-      far.move((const double2 *)e.mixed, far_p, alpha, beta);
+    e.move(alpha, beta);
+    if (LONG)
+      distant.move(e.t, far_p, alpha, beta);
     else
-      far.move(from, tag, far_row, sent, far_p, alpha, beta);
+      far.move(a, e.t, from, tag, sent, far_p, alpha, beta);
+    e.mail.epoch++;
     __syncthreads();
-    e.multiply(alpha, shared.scalars.iteration & 1);
+    e.multiply(alpha, backwards);
     send_sums(shared, e.sums, mail);
     if (of::BOTH_WAYS && e.rounds) e.stream.prefetch(a, e.t.first_unit);
   }

@@ -146,29 +146,36 @@ __device__ inline pair decode(const loaded &v, int j, int encoding, int level) {
   return {decode_64(encoding, first, v.tail[j].x), decode_64(encoding, second, v.tail[j].y)};
 }
 
+struct indices;
+struct patch_indices;
+
 // A vector in global memory that does not change while the kernel runs. SHORT: its products with 16-bit values may be summed in FP32.
 template <class Number, bool SHORT = false> struct global_vector {
   typedef Number number;
+  typedef ht::indices indices;
   static constexpr bool short_sums = SHORT;
   const Number *__restrict__ at;
   __device__ Number operator()(int base, uint32_t index) const { return __ldg(at + (base + (int)index)); }
 };
 
+__device__ inline int halo_row(const ht_store_view &a, int at) { return a.halo_16 ? (int)__ldg(a.halo_16 + at) : __ldg(a.halo + at); }
+
 // The same where columns are a patch's: its own rows, then its halo.
 struct patch_vector {
   typedef double number;
+  typedef patch_indices indices;
   static constexpr bool short_sums = false;
+  const ht_store_view &a;
   const double *__restrict__ at;
-  const int32_t *halo;
   int64_t own;
-  int rows;
-  __device__ patch_vector(const ht_store_view &a, int64_t row, const double *at) : at(at), rows((int)a.patch_rows) {
+  int rows, halo;
+  __device__ patch_vector(const ht_store_view &a, int64_t row, const double *at) : a(a), at(at), rows((int)a.patch_rows) {
     int64_t patch = row / a.patch_rows;
-    halo = a.halo + a.halo_start[patch];
+    halo = a.halo_start[patch];
     own = patch * a.patch_rows;
   }
   __device__ double operator()(int, uint32_t index) const {
-    return __ldg(at + ((int)index < rows ? own + index : __ldg(halo + (index - rows))));
+    return __ldg(at + ((int)index < rows ? own + index : halo_row(a, halo + ((int)index - rows))));
   }
 };
 
@@ -197,16 +204,24 @@ __device__ inline double sum_of_products(const loaded &v, const Number *x, int e
 }
 
 // Where the columns of a group are found. By indices:
-struct indices {
+struct patch_indices {
   int64_t shift; // from a unit to the one of its indices
 
-  // An entry's column is base + index.
+  // An entry's column is its index, and has a base where there are no patches.
   template <int UNITS> __device__ int fetch(const ht_store_view &a, int64_t unit, int lane, uint32_t *index) const {
     loaded v;
-    int base = __ldg(a.base + unit + shift);
     load_index<UNITS>(v, a, unit + shift, lane);
 #pragma unroll
     for (int j = 0; j < UNITS; j++) index[2 * j] = v.index[j] & 0xffffu, index[2 * j + 1] = v.index[j] >> 16;
+    return 0;
+  }
+  __device__ int asked(const ht_store_view &, const ht_group_info &, int64_t, bool, int, const uint8_t *) const { return LEVEL_64; }
+};
+
+struct indices : patch_indices {
+  template <int UNITS> __device__ int fetch(const ht_store_view &a, int64_t unit, int lane, uint32_t *index) const {
+    int base = __ldg(a.base + unit + shift);
+    patch_indices::fetch<UNITS>(a, unit, lane, index);
     return base;
   }
   // The highest level that the group's column blocks ask for.
@@ -322,7 +337,8 @@ template <int MODE, class Vector>
 __device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_info &s, int lane, const uint8_t *levels, int uniform,
                                         const Vector &p, units_read *read) {
   double sum = s.by_offset ? multiply_units<MODE>(a, s, lane, offsets(a, s, lane), levels, uniform, p, read)
-                           : multiply_units<MODE>(a, s, lane, indices{(int64_t)s.index - (int64_t)s.unit}, levels, uniform, p, read);
+                           : multiply_units<MODE>(a, s, lane, typename Vector::indices{(int64_t)s.index - (int64_t)s.unit}, levels, uniform,
+                                                  p, read);
   for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
   return sum;
 }

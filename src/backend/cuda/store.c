@@ -22,17 +22,30 @@ void ht_cuda_store_plan(ht_context *ctx, const ht_csr_view *a, int64_t block, ht
   *plan = persistent ? (ht_store_plan){HT_STORE_ENGINE_PERSISTENT, rows} : (ht_store_plan){HT_STORE_ENGINE_STREAMING, 0};
 }
 
+/* Numbers of rows in the width that they have on the device: 16 bits where those reach; -1 becomes the largest. */
+static ht_status send_rows(ht_store *store, int64_t count, const int32_t *from, const int32_t *to, const uint16_t *to_16) {
+  uint16_t *narrow;
+  if (!to_16) return ht_cuda_send(store->cuda, count * 4, from, (void *)(uintptr_t)to);
+  HT_TRY(store->ctx, ht_allocate(store->ctx, count, sizeof *narrow, &narrow));
+  for (int64_t i = 0; i < count; i++) narrow[i] = (uint16_t)from[i];
+  ht_status status = ht_cuda_send(store->cuda, count * 2, narrow, (void *)(uintptr_t)to_16);
+  ht_release(store->ctx, narrow);
+  return status;
+}
+
 /* All that does not depend on the number of groups, in one allocation, which v->slice releases. */
 static ht_status place_rows(ht_store *store) {
   ht_store_view *v = &store->view;
   int64_t patches = v->patches ? v->patches + 1 : 0, halo = v->patches ? store->halo_start[v->patches] : 0;
+  int narrow = v->padded < HT_NO_ROW_16;
   const ht_cuda_part parts[] = {{(v->slices + 1) * (int64_t)sizeof *store->slice, &v->slice},
-                                {v->padded * 4, &v->order},
-                                {v->n * 4, &v->position},
                                 {patches * 4, &v->patch_slice},
                                 {patches * 4, &v->halo_start},
-                                {halo * 4, &v->halo},
-                                {v->patches ? v->padded : 0, &v->boundary},
+                                {v->patches ? v->padded / 8 : 0, &v->boundary},
+                                {narrow ? 0 : v->padded * 4, &v->order},
+                                {narrow ? v->padded * 2 : 0, &v->order_16},
+                                {narrow ? 0 : halo * 4, &v->halo},
+                                {narrow ? halo * 2 : 0, &v->halo_16},
                                 {v->padded * 2, &v->exponent},
                                 {v->padded * 4, &v->diagonal},
                                 {v->padded * 4, &v->diagonal_16},
@@ -45,8 +58,7 @@ static ht_status place_rows(ht_store *store) {
                                 {v->padded * 8, &store->y},
                                 {v->blocks, &store->block_level},
                                 {64, &store->counts}};
-  const void *const from[] = {store->slice,      store->order, store->position, store->patch_slice,
-                              store->halo_start, store->halo,  store->boundary};
+  const void *const from[] = {store->slice, store->patch_slice, store->halo_start, store->boundary};
   enum { PARTS = sizeof parts / sizeof *parts, SENT = sizeof from / sizeof *from, WORK = 5 };
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *store->exponent, &store->exponent));
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *store->scaled_diagonal, &store->scaled_diagonal));
@@ -54,6 +66,8 @@ static ht_status place_rows(ht_store *store) {
   for (int k = 0; k < PARTS - WORK; k++) store->bytes += parts[k].bytes;
   for (int k = 0; k < SENT; k++) /* the slices once more when their units are known */
     HT_TRY(store->ctx, ht_cuda_send(store->cuda, parts[k].bytes, from[k], *(void **)parts[k].to));
+  HT_TRY(store->ctx, send_rows(store, v->padded, store->order, v->order, v->order_16));
+  HT_TRY(store->ctx, send_rows(store, halo, store->halo, v->halo, v->halo_16));
   return HT_OK;
 }
 
@@ -62,7 +76,8 @@ static ht_status create(ht_store *store, const ht_csr_view *a, const int32_t *or
   HT_TRY(store->ctx, place_rows(store));
   HT_TRY(store->ctx, ht_cuda_store_build(store, a, 1));
   const ht_store_view *v = &store->view;
-  store->bytes += v->units * (HT_WARP * (4 + 4 + 8) + (int64_t)sizeof *v->info) + v->index_units * (HT_WARP * 4 + 4) + v->offsets * 4;
+  store->bytes += v->units * (HT_WARP * (4 + 4 + 8) + (int64_t)sizeof *v->info) + v->index_units * (HT_WARP * 4 + (v->patches ? 0 : 4)) +
+                  v->offsets * 4;
   store->info.bytes = store->bytes;
   return HT_OK;
 }

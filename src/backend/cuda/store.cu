@@ -38,7 +38,7 @@ struct walker {
     settle();
   }
   __device__ bool is_mine() const { return (number >> 1 & lanes - 1) == lane; }
-  __device__ bool is_diagonal() const { return a.position[rows.columns[at]] == row; }
+  __device__ bool is_diagonal() const { return rows.position[rows.columns[at]] == row; }
   // To the next entry that is this lane's, from `at` on.
   __device__ void settle() {
     while (at < end) {
@@ -57,13 +57,13 @@ struct walker {
   // The column's number in the store: in solver order, or in the patch's list.
   __device__ int column() const {
     if (at >= end) return NONE;
-    int c = a.position[rows.columns[at]];
+    int c = rows.position[rows.columns[at]];
     if (!a.patches) return c;
     if (c >= own && c < own + a.patch_rows) return c - own;
     int low = halo, high = halo_end - 1;
     while (low < high) {
       int middle = (low + high) / 2;
-      if (a.halo[middle] < c)
+      if (halo_row(a, middle) < c)
         low = middle + 1;
       else
         high = middle;
@@ -88,7 +88,7 @@ struct entry {
 };
 
 __device__ inline entry entry_at(const walker &w, int column) {
-  int global = w.a.position[w.rows.columns[w.at]];
+  int global = w.rows.position[w.rows.columns[w.at]];
   return {column, global, w.rows.values ? scalbn(w.rows.values[w.at], -(w.a.exponent[w.row] + w.a.exponent[global])) : 0};
 }
 
@@ -252,7 +252,7 @@ __device__ inline int exact_level(const segments s[HT_GROUP_ENTRIES]) {
 
 __device__ inline void write_indices(const ht_store_view &a, int64_t unit, bool whole, int lane, int base,
                                      const entry taken[HT_GROUP_ENTRIES]) {
-  if (lane == 0) a.base[unit] = base;
+  if (lane == 0 && a.base) a.base[unit] = base;
   for (int j = 0; j < (whole ? 2 : 1); j++) {
     uint32_t index[2];
     for (int k = 0; k < 2; k++) index[k] = taken[2 * j + k].column == NONE ? 0 : (uint32_t)(taken[2 * j + k].column - base);
@@ -353,7 +353,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
     l.delta = row_sum(l.delta, s.lanes_log2);
     l.constant = row_sum(l.constant, s.lanes_log2);
     bool keeps = false;
-    if ((lane & (1 << s.lanes_log2) - 1) == 0 && a.order[w.row] >= 0) {
+    if ((lane & (1 << s.lanes_log2) - 1) == 0 && callers_row(a, w.row) >= 0) {
       bool exact = finish_row(a, w.row, diagonal, l);
       keeps = fabs(diagonal[w.row] + l.constant) <= KEPT * diagonal[w.row];
       l.exact_16 += exact;
@@ -401,11 +401,11 @@ __device__ inline decoded decode_group(const ht_store_view &a, int64_t unit, boo
 
 // From the value that the walker stands at.
 __device__ inline bool differs(const walker &w, double value) {
-  return scalbn(value, w.a.exponent[w.row] + w.a.exponent[w.a.position[w.rows.columns[w.at]]]) != w.rows.values[w.at];
+  return scalbn(value, w.a.exponent[w.row] + w.a.exponent[w.rows.position[w.rows.columns[w.at]]]) != w.rows.values[w.at];
 }
 
 // Entries of the lane's group that are wrong.
-__device__ inline unsigned verify_by_index(walker &w, int64_t unit, bool whole, int lane, const indices &columns) {
+template <class Columns> __device__ inline unsigned verify_by_index(walker &w, int64_t unit, bool whole, int lane, const Columns &columns) {
   decoded d = decode_group(w.a, unit, whole, lane, columns);
   unsigned bad = 0;
   for (int k = 0; k < (whole ? 4 : 2); k++) {
@@ -448,20 +448,21 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
   unsigned bad = 0;
   for (int64_t begin = s.unit, unit = begin, end = begin + s.units; unit < end; unit += 2)
     bad += s.by_offset ? verify_by_offset(w, unit, unit + 1 < end, lane, offsets(a, s, lane))
+           : a.patches ? verify_by_index(w, unit, unit + 1 < end, lane, patch_indices{(int64_t)s.index - begin})
                        : verify_by_index(w, unit, unit + 1 < end, lane, indices{(int64_t)s.index - begin});
   bad += w.at < w.end;
-  if ((lane & (1 << s.lanes_log2) - 1) == 0 && a.order[w.row] >= 0) bad += diagonal_exact(a, w.row) != diagonal[w.row];
+  if ((lane & (1 << s.lanes_log2) - 1) == 0 && callers_row(a, w.row) >= 0) bad += diagonal_exact(a, w.row) != diagonal[w.row];
   if (bad) atomicAdd(wrong, (unsigned long long)bad);
 }
 
 // to = S^sign from, into solver order (padding 0), and back to the caller's.
 extern "C" __global__ void ht_store_gather(const __grid_constant__ ht_store_view a, int sign, const double *from, double *to) {
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x)
-    to[i] = a.order[i] < 0 ? 0 : scalbn(from[a.order[i]], sign * a.exponent[i]);
+    to[i] = callers_row(a, i) < 0 ? 0 : scalbn(from[callers_row(a, i)], sign * a.exponent[i]);
 }
 extern "C" __global__ void ht_store_scatter(const __grid_constant__ ht_store_view a, int sign, const double *from, double *to) {
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x)
-    if (a.order[i] >= 0) to[a.order[i]] = scalbn(from[i], sign * a.exponent[i]);
+    if (callers_row(a, i) >= 0) to[callers_row(a, i)] = scalbn(from[i], sign * a.exponent[i]);
 }
 
 // y^ = A^ x^ in solver order. A warp a slice.

@@ -15,14 +15,15 @@ struct ht_store {
   int64_t block; /* consecutive unknowns that stay together */
   int exactness_flags;
   /* what the host keeps, for new values */
-  int32_t *order, *position; /* as in the view */
-  int sorted;                /* the order is the natural one, with padding perhaps: rows lie in the CSR as they are sent */
-  int64_t *start;            /* padded + 1: nonzeros before each row */
+  int32_t *order;    /* as in the view */
+  int32_t *position; /* n: the caller's order to the solver's */
+  int sorted;        /* the order is the natural one, with padding perhaps: rows lie in the CSR as they are sent */
+  int64_t *start;    /* padded + 1: nonzeros before each row */
   int16_t *exponent;
   double *scaled_diagonal; /* padded */
   ht_slice_info *slice;
   int32_t *patch_slice, *halo_start, *halo;
-  uint8_t *boundary;
+  uint32_t *boundary;
   int64_t halo_most, patch_slices_most;
   int exponent_most;
   /* device */

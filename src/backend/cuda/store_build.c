@@ -40,8 +40,9 @@ static ht_status allocate_packet(ht_store *store, packet *p, int *whole) {
     if (p->nnz > nnz) nnz = p->nnz;
   }
   *whole = p->slices == store->view.slices;
-  const ht_cuda_part parts[] = {{(rows + 1) * 8, &p->view.start}, {nnz * 4, &p->view.columns}, {nnz * 8, &p->view.values}};
-  HT_TRY(store->ctx, ht_cuda_allocate_parts(store->cuda, 3, parts));
+  const ht_cuda_part parts[] = {
+      {(rows + 1) * 8, &p->view.start}, {nnz * 4, &p->view.columns}, {nnz * 8, &p->view.values}, {store->view.n * 4, &p->view.position}};
+  HT_TRY(store->ctx, ht_cuda_allocate_parts(store->cuda, 4, parts));
   return HT_OK;
 }
 
@@ -263,7 +264,7 @@ static ht_status allocate_groups(ht_store *store) {
   int64_t lanes = v->units * HT_WARP;
   const ht_cuda_part parts[] = {{(v->units + HT_WARP) * (int64_t)sizeof *v->info, &v->info}, /* a warp reads 32 at once, from any on */
                                 {v->index_units * HT_WARP * 4, &v->index},
-                                {(v->index_units + HT_WARP) * 4, &v->base},
+                                {v->patches ? 0 : (v->index_units + HT_WARP) * 4, &v->base},
                                 {lanes * 4, &v->head},
                                 {lanes * 4, &v->mid},
                                 {lanes * 8, &v->tail},
@@ -322,7 +323,8 @@ static ht_status tell(ht_store *store, const ht_csr_view *a) {
   info->share_constant = (double)counts[5] / (double)v->n;
   info->share_gathered = v->units ? (double)v->index_units / (double)v->units : 0;
   info->share_exact_32 = (double)counts[1] / (double)a->nnz;
-  double rest = (double)v->index_units * (HT_WARP * 4 + 4) + (double)v->units * 2 + (double)v->slices * 16, rows = (double)v->padded;
+  double rest = (double)v->index_units * (HT_WARP * 4 + (v->patches ? 0 : 4)) + (double)v->units * 2 + (double)v->slices * 16,
+         rows = (double)v->padded;
   const double diagonal[HT_LEVELS] = {4, 4, 8};
   for (int level = 0; level < HT_LEVELS; level++) {
     double read = (double)counts[2 + level], all = (double)(v->units << level); /* in units of the 16-bit level, which nothing is below */
@@ -338,8 +340,8 @@ ht_status ht_cuda_store_build(ht_store *store, const ht_csr_view *a, int first) 
   int whole;
   HT_TRY(store->ctx, scale(store, a));
   HT_TRY(store->ctx, allocate_packet(store, &p, &whole));
-  ht_status status = HT_OK;
-  if (first) {
+  ht_status status = ht_cuda_send(store->cuda, store->view.n * 4, store->position, (void *)(uintptr_t)p.view.position);
+  if (status == HT_OK && first) {
     status = count_groups(store, a, &p, whole);
     if (status == HT_OK) status = allocate_groups(store);
   }

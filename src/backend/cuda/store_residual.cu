@@ -58,7 +58,7 @@ template <class Vector> __device__ inline doubled exact_product(const ht_store_v
   if (s.by_offset)
     add_exact_units(a, s, lane, offsets(a, s, lane), x, row);
   else
-    add_exact_units(a, s, lane, indices{(int64_t)s.index - (int64_t)s.unit}, x, row);
+    add_exact_units(a, s, lane, typename Vector::indices{(int64_t)s.index - (int64_t)s.unit}, x, row);
   for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) {
     double sum = __shfl_down_sync(~0u, row.sum, width), errors = __shfl_down_sync(~0u, row.errors, width);
     row.add(sum);
@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
     ht_slice_info s = a.slice[slice];
     int64_t row = s.row + (lane >> s.lanes_log2);
     doubled sum = a.patches ? exact_product(a, s, lane, patch_vector(a, s.row, x)) : exact_product(a, s, lane, global_vector<double>{x});
-    int to = a.order[row];
+    int to = callers_row(a, row);
     if ((lane & (1 << s.lanes_log2) - 1) || to < 0) continue;
     sum.add_product(diagonal_exact(a, row), x[row]);
     double scale = power_of_two(a.exponent[row]);

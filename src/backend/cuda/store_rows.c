@@ -240,7 +240,7 @@ static ht_status make_halos(ht_store *store, const ht_csr_view *a) {
   int threads = store->ctx->threads;
   uint64_t *marks;
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->patches + 1, sizeof *store->halo_start, &store->halo_start));
-  HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, v->padded, 1, &store->boundary));
+  HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, v->padded / HT_WARP, sizeof *store->boundary, &store->boundary));
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->patches * words, sizeof *marks, &marks));
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (v->padded > PARALLEL_FROM)
   for (int64_t p = 0; p < v->patches; p++) store->halo_start[p + 1] = (int32_t)mark_halo(store, a, p, marks + p * words);
@@ -254,7 +254,7 @@ static ht_status make_halos(ht_store *store, const ht_csr_view *a) {
 #pragma omp parallel for schedule(static) num_threads(threads) if (v->padded > PARALLEL_FROM)
   for (int64_t p = 0; p < v->patches; p++)
     if (status == HT_OK) list_halo(store, marks + p * words, store->halo + store->halo_start[p]);
-  for (int64_t h = 0; status == HT_OK && h < total; h++) store->boundary[store->halo[h]] = 1;
+  for (int64_t h = 0; status == HT_OK && h < total; h++) store->boundary[store->halo[h] / HT_WARP] |= 1u << store->halo[h] % HT_WARP;
   ht_release(store->ctx, marks);
   HT_TRY(store->ctx, status);
   return HT_OK;

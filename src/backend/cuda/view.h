@@ -32,7 +32,8 @@ enum {
   HT_LANES_LOG2_MOST = 5,
   HT_PATCHES_MOST = 160,
   HT_PATCH_SLICES_MOST = 128, /* 16 warps of the persistent engine take 8 each */
-  HT_SUMS = 5                 /* rz, pap, rms, sms, rr of an iteration */
+  HT_NO_ROW_16 = 65535,
+  HT_SUMS = 5 /* rz, pap, rms, sms, rr of an iteration */
 };
 
 enum { HT_GROUP_FIXED, HT_GROUP_FLOAT, HT_GROUP_RAW };
@@ -68,7 +69,7 @@ typedef struct ht_store_view {
   const ht_slice_info *slice; /* slices + 1: of the last one only `unit` and `row` count */
   ht_group_info *info;
   uint32_t *index; /* two 16-bit indices a lane, as head and mid */
-  int32_t *base;   /* index_units */
+  int32_t *base;   /* index_units; with patches NULL: all 0 */
   int32_t *offset; /* each list of them from a multiple of four on */
   uint32_t *head, *mid;
   int64_t *tail; /* two 32-bit tails a lane */
@@ -76,21 +77,23 @@ typedef struct ht_store_view {
   int32_t *diagonal_tail;
   const int16_t *exponent;    /* of s_i, 0 in the padding */
   float *error_16, *error_32; /* largest column error of each block */
-  const int32_t *order;       /* padded: solver order to the caller's, -1 in the padding */
-  const int32_t *position;    /* n: the caller's order to the solver's */
+  const int32_t *order;       /* padded: solver order to the caller's, -1 in the padding; NULL where 16 bits reach: */
+  const uint16_t *order_16;   /* HT_NO_ROW_16 in the padding */
   /* patches, or 0 and NULL */
   int64_t patches, patch_rows;
   const int32_t *patch_slice; /* patches + 1 */
   const int32_t *halo_start;  /* patches + 1 */
-  const int32_t *halo;        /* rows in solver order, ascending in each patch */
-  const uint8_t *boundary;    /* padded: whether another patch has this row in its halo */
+  const int32_t *halo;        /* rows in solver order, ascending in each patch; NULL where 16 bits reach: */
+  const uint16_t *halo_16;
+  const uint32_t *boundary; /* a bit a row: whether another patch has it in its halo */
 } ht_store_view;
 
 /* What the build kernels work on: some rows of the CSR, in the caller's order of columns. */
 typedef struct ht_rows_view {
   int64_t first_slice, slices;
-  const int64_t *start;   /* of the slices' rows in solver order, from the first slice's first row on */
-  const int32_t *columns; /* the caller's numbers */
+  const int64_t *start;    /* of the slices' rows in solver order, from the first slice's first row on */
+  const int32_t *columns;  /* the caller's numbers */
+  const int32_t *position; /* of those in the solver's order */
   const double *values;
 } ht_rows_view;
 
