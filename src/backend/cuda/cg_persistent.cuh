@@ -279,7 +279,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
   __device__ row_facts load_facts(int row) const {
     int64_t i = t.first_row + max(row, 0);
     bool boundary = a.boundary[(uint32_t)i / HT_WARP] >> (uint32_t)i % HT_WARP & 1;
-    return {v.x[i], diagonal_at(a, i, LEVEL), v.inverse_diagonal ? v.inverse_diagonal[i] : 0, a.exponent[i], boundary, row};
+    return {v.x[i], patch_diagonal_at(a, i, LEVEL), v.inverse_diagonal ? v.inverse_diagonal[i] : 0, a.exponent[i], boundary, row};
   }
   template <class Facts> __device__ double inverse_of_row(const Facts &q) const { return inverse_of(v, q.m, q.scale2()); }
   __device__ void send_row(int row, double z, double ms) const { send(mail.at() + t.first_row + row, z, ms, mail.tag()); }

@@ -347,5 +347,10 @@ __device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_i
 __device__ inline double diagonal_at(const ht_store_view &a, int64_t row, int level) {
   return level == LEVEL_16 ? (double)a.diagonal_16[row] : level == LEVEL_32 ? (double)a.diagonal[row] : diagonal_exact(a, row);
 }
+// The same with patches.
+__device__ inline double patch_diagonal_at(const ht_store_view &a, int64_t row, int level) {
+  if (level != LEVEL_16) return diagonal_at(a, row, level);
+  return (double)a.diagonal[row] + (double)__uint_as_float((uint32_t)a.delta_16[row] << 16);
+}
 
 } // namespace ht

@@ -304,14 +304,22 @@ __device__ inline void fill_group(const ht_store_view &a, const walker &w, int64
   for (int asked = LEVEL_16; asked <= LEVEL_64; asked++) l.read[asked] += (whole ? 2 : 1) << level_of(info, asked);
 }
 
+// What the diagonal is at 16 bits.
+__device__ inline double write_diagonal_16(const ht_store_view &a, int64_t row, double d, double delta) {
+  if (a.patches)
+    a.delta_16[row] = (uint16_t)((__float_as_uint((float)delta) + 0x8000u) >> 16);
+  else
+    a.diagonal_16[row] = (float)(d + delta);
+  return a.patches ? patch_diagonal_at(a, row, LEVEL_16) : diagonal_at(a, row, LEVEL_16);
+}
+
 // The diagonal of the lane's row and the row's errors. `exact`: whether FP32 holds it.
 __device__ inline bool finish_row(const ht_store_view &a, int64_t row, const double *diagonal, const learned &l) {
   double d = diagonal[row], delta = fabs(l.delta) <= 1 ? l.delta : 0; // where scales differ widely it would drown the diagonal
   float narrow = (float)d;
   a.diagonal[row] = narrow;
   a.diagonal_tail[row] = (int32_t)(__double_as_longlong(d) - __double_as_longlong((double)narrow));
-  a.diagonal_16[row] = (float)(d + delta);
-  double off_16 = (double)(float)(d + delta) - d, off_32 = d - (double)narrow;
+  double off_16 = write_diagonal_16(a, row, d, delta) - d, off_32 = d - (double)narrow;
   double e32 = l.error_32 + off_32 * off_32, e16 = fmax(l.error_16 + off_16 * off_16, e32);
   atomicMax((int *)&a.error_16[row / 64], __float_as_int(__double2float_ru(sqrt(e16))));
   atomicMax((int *)&a.error_32[row / 64], __float_as_int(__double2float_ru(sqrt(e32))));
@@ -479,6 +487,8 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
     } else {
       sum = multiply_slice<BY_GROUP>(a, s, lane, block_level, LEVEL_64, global_vector<double>{x}, nullptr);
     }
-    if ((lane & (1 << s.lanes_log2) - 1) == 0) y[row] = sum + diagonal_at(a, row, block_level ? block_level[row / 64] : LEVEL_64) * x[row];
+    if (lane & (1 << s.lanes_log2) - 1) continue;
+    int level = block_level ? block_level[row / 64] : LEVEL_64;
+    y[row] = sum + (a.patches ? patch_diagonal_at(a, row, level) : diagonal_at(a, row, level)) * x[row];
   }
 }

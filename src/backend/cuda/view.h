@@ -72,8 +72,9 @@ typedef struct ht_store_view {
   int32_t *base;   /* index_units; with patches NULL: all 0 */
   int32_t *offset; /* each list of them from a multiple of four on */
   uint32_t *head, *mid;
-  int64_t *tail; /* two 32-bit tails a lane */
-  float *diagonal, *diagonal_16;
+  int64_t *tail;                 /* two 32-bit tails a lane */
+  float *diagonal, *diagonal_16; /* with patches diagonal_16 is NULL, and what is added to the diagonal at 16 bits stands in BF16: */
+  uint16_t *delta_16;
   int32_t *diagonal_tail;
   const int16_t *exponent;    /* of s_i, 0 in the padding */
   float *error_16, *error_32; /* largest column error of each block */
