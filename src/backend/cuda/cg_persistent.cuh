@@ -75,14 +75,15 @@ __device__ inline void record_plain(const ht_cuda_cg_vectors &v, const block_sta
 // Threads at most, and rows a thread. LONG: halos are several times as long as the block has threads.
 template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct shape {
   static constexpr int HELD = LEVEL < LEVEL_64 || ROWS > 1 || THREADS > 512 || LONG ? 0 : 6; // units of a slice in registers
-  static constexpr bool ROLLED = ROWS > 2;                   // loops short enough for the caches of instructions
-  static constexpr bool LEAN = ROWS > 4;                     // of a row no more than r and s in registers
-  static constexpr int FACTS_AHEAD = 2;                      // the rest on its way, of so many rows
-  static constexpr bool SENT = ROWS == 1;                    // of a row also p, and what was sent, in registers
-  static constexpr bool BOTH_WAYS = ROWS == 4;               // whether so much is streamed that L2 does not keep it
-  static constexpr bool ROUNDS = ROWS > 1;                   // whether enough is streamed to be had ahead
-  static constexpr int FAR = ROWS == 1 || ROWS == 8 ? 1 : 2; // rows of the halo that are asked for early
-  static constexpr int TOGETHER = LONG ? 4 : 1;              // of a long one
+  static constexpr bool ROLLED = ROWS > 2;                             // loops short enough for the caches of instructions
+  static constexpr bool LEAN = ROWS > 4;                               // of a row no more than r and s in registers
+  static constexpr bool NARROW = !LEAN;                                // the halo may be listed in 16 bits
+  static constexpr int FACTS_AHEAD = 2;                                // the rest on its way, of so many rows
+  static constexpr bool SENT = ROWS == 1;                              // of a row also p, and what was sent, in registers
+  static constexpr bool BOTH_WAYS = ROWS == 4;                         // whether so much is streamed that L2 does not keep it
+  static constexpr bool ROUNDS = ROWS > 1;                             // whether enough is streamed to be had ahead
+  static constexpr int FAR = ROWS == 1 || ROWS == 8 ? 1 : 2;           // rows of the halo that are asked for early
+  static constexpr int TOGETHER = ROWS == 1 && THREADS <= 512 ? 6 : 4; // of a long one, without spills
 };
 
 // What the engine needs of a row.
@@ -162,13 +163,16 @@ __device__ inline void move_far(message m, const message *from, uint32_t tag, do
 
 // A thread's rows of the halo: each blockDim-th. The first warps, which wait for the sums, have the last. COUNT of them are asked for
 // before the block waits.
-template <int COUNT> struct far_rows {
+template <int COUNT, bool NARROW> struct far_rows {
   int first, row[COUNT]; // -1: none
 
+  template <class Place> static __device__ int number(const ht_store_view &a, const patch &t, Place place) {
+    return NARROW ? halo_row(a, t.halo_begin + place) : __ldg(a.halo + t.halo_begin + place);
+  }
   __device__ far_rows(const ht_store_view &a, const patch &t) {
     first = blockDim.x - 1 - threadIdx.x;
 #pragma unroll
-    for (int k = 0; k < COUNT; k++) row[k] = first + k * blockDim.x < t.halo ? halo_row(a, t.halo_begin + first + k * blockDim.x) : -1;
+    for (int k = 0; k < COUNT; k++) row[k] = first + k * blockDim.x < t.halo ? number(a, t, first + k * blockDim.x) : -1;
   }
   __device__ void ask(const message *from, message (&sent)[COUNT]) const {
 #pragma unroll
@@ -187,44 +191,28 @@ template <int COUNT> struct far_rows {
     for (int k = 0; k < COUNT; k++)
       if (row[k] >= 0) move_far(sent[k], from + row[k], tag, p[first + k * blockDim.x], alpha, beta);
     for (int h = first + COUNT * blockDim.x; h < t.halo; h += blockDim.x) {
-      const message *at = from + halo_row(a, t.halo_begin + h);
+      const message *at = from + number(a, t, h);
       move_far(look(at), at, tag, p[h], alpha, beta);
     }
   }
 };
 
-// A long halo. Its messages go to shared memory, COUNT of a thread's at a time.
+// A long halo. Its messages go to shared memory: COUNT of a thread's at a time, by the warps that do not wait for the sums.
 template <int COUNT> struct long_halo {
-  message *const kept;
+  double2 *const kept;
 
-  // Those that are there, and the old ones of the others.
-  __device__ void gather(const ht_store_view &a, const patch &t, const message *from) const {
-    for (int begin = threadIdx.x; begin < t.halo; begin += COUNT * blockDim.x) {
-      message sent[COUNT];
-#pragma unroll
-      for (int k = 0; k < COUNT; k++)
-        if (begin + k * blockDim.x < t.halo) sent[k] = look(from + halo_row(a, t.halo_begin + begin + k * blockDim.x));
-#pragma unroll
-      for (int k = 0; k < COUNT; k++)
-        if (begin + k * blockDim.x < t.halo) kept[begin + k * blockDim.x] = sent[k];
-    }
-  }
-  // The others, by all warps but the first: all that is missing is asked for at once.
-  template <bool GATHERED> __device__ void complete(const ht_store_view &a, const patch &t, const message *from, uint32_t tag) const {
-    int step = blockDim.x - 32;
-    for (int begin = threadIdx.x - 32; begin < t.halo; begin += COUNT * step) {
+  __device__ void collect(const ht_store_view &a, const patch &t, const message *from, uint32_t tag, int waiting) const {
+    int step = blockDim.x - 32 * waiting;
+    for (int begin = threadIdx.x - 32 * waiting; begin < t.halo; begin += COUNT * step) {
       int row[COUNT];
       message sent[COUNT];
-#pragma unroll
-      for (int k = 0; k < COUNT; k++) {
-        int h = begin + k * step;
-        row[k] = h < t.halo && !(GATHERED && kept[h].is(tag)) ? halo_row(a, t.halo_begin + h) : -1;
-      }
       bool missing;
 #pragma unroll
-      for (int k = 0; k < COUNT; k++)
+      for (int k = 0; k < COUNT; k++) {
+        row[k] = begin + k * step < t.halo ? halo_row(a, t.halo_begin + begin + k * step) : -1;
         if (row[k] >= 0) sent[k] = look(from + row[k]);
-      do {
+      }
+      do { // all that is missing at once
         missing = false;
 #pragma unroll
         for (int k = 0; k < COUNT; k++)
@@ -232,12 +220,13 @@ template <int COUNT> struct long_halo {
       } while (missing);
 #pragma unroll
       for (int k = 0; k < COUNT; k++)
-        if (row[k] >= 0) kept[begin + k * step] = sent[k];
+        if (row[k] >= 0) kept[begin + k * step] = {sent[k].x(), sent[k].y()};
     }
   }
+  // The next p of the halo.
   __device__ void move(const patch &t, double *p, double alpha, double beta) const {
 #pragma unroll 4
-    for (int h = threadIdx.x; h < t.halo; h += blockDim.x) p[h] = next_p(kept[h].x(), kept[h].y(), p[h], alpha, beta);
+    for (int h = threadIdx.x; h < t.halo; h += blockDim.x) p[h] = next_p(kept[h].x, kept[h].y, p[h], alpha, beta);
   }
 };
 
@@ -278,8 +267,8 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
   // Of a row that is not there, the first one's and its own number.
   __device__ row_facts load_facts(int row) const {
     int64_t i = t.first_row + max(row, 0);
-    bool boundary = a.boundary[(uint32_t)i / HT_WARP] >> (uint32_t)i % HT_WARP & 1;
-    return {v.x[i], patch_diagonal_at(a, i, LEVEL), v.inverse_diagonal ? v.inverse_diagonal[i] : 0, a.exponent[i], boundary, row};
+    return {v.x[i], patch_diagonal_at(a, i, LEVEL), v.inverse_diagonal ? v.inverse_diagonal[i] : 0, a.exponent[i], (bool)a.boundary[i],
+            row};
   }
   template <class Facts> __device__ double inverse_of_row(const Facts &q) const { return inverse_of(v, q.m, q.scale2()); }
   __device__ void send_row(int row, double z, double ms) const { send(mail.at() + t.first_row + row, z, ms, mail.tag()); }
@@ -333,7 +322,8 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
       if constexpr (of::SENT) q.p = v.p[i], q.z = z, q.ms = as_sent(ms);
       if (!BLOCKS && facts.boundary) send_row(row, z, ms);
     }
-    for (int h = threadIdx.x; h < t.halo; h += blockDim.x) c.p[a.patch_rows + h] = v.p[halo_row(a, t.halo_begin + h)];
+    for (int h = threadIdx.x; h < t.halo; h += blockDim.x)
+      c.p[a.patch_rows + h] = v.p[of::NARROW ? halo_row(a, t.halo_begin + h) : __ldg(a.halo + t.halo_begin + h)];
     if (rounds) stream.begin(a, t.first_unit, plan, t.slices, of::BOTH_WAYS && backwards);
   }
 
@@ -564,24 +554,21 @@ __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors 
   sums_mail mail(v.sums, v.epochs[0], e.five);
   begin_run(e, shared, limit, whole, room);
   if (BLOCKS) e.precondition_rows();
-  const far_rows<of::FAR> far(a, e.t);
-  const long_halo<of::TOGETHER> distant = {(message *)e.mixed};
+  const far_rows<of::FAR, of::NARROW> far(a, e.t);
+  const long_halo<of::TOGETHER> distant = {(double2 *)e.mixed};
   __syncthreads();
 
   for (bool first = true;; first = false) { // the host gave the first step
     const message *from = e.mail.at();
     uint32_t tag = e.mail.tag();
     message sent[of::FAR];
-    if (LONG)
-      distant.gather(a, e.t, from);
-    else
-      far.ask(from, sent);
+    if (!LONG) far.ask(from, sent);
+    if (LONG && warp >= waiting) distant.collect(a, e.t, from, tag, waiting);
     if (!first) {
       if (warp < waiting) receive_sums(shared, mail, waiting);
       __syncthreads();
       if (warp == 0) take_step(v, shared, limit, e.five);
     }
-    if (LONG && warp > 0) distant.template complete<true>(a, e.t, from, tag);
     if (!LONG) far.wait(from, tag, sent);
     if (LONG || !first) __syncthreads();
     if (!first) {

@@ -204,24 +204,16 @@ __device__ inline double sum_of_products(const loaded &v, const Number *x, int e
 }
 
 // Where the columns of a group are found. By indices:
-struct patch_indices {
+struct indices {
   int64_t shift; // from a unit to the one of its indices
 
-  // An entry's column is its index, and has a base where there are no patches.
+  // An entry's column is base + index.
   template <int UNITS> __device__ int fetch(const ht_store_view &a, int64_t unit, int lane, uint32_t *index) const {
     loaded v;
+    int base = __ldg(a.base + unit + shift);
     load_index<UNITS>(v, a, unit + shift, lane);
 #pragma unroll
     for (int j = 0; j < UNITS; j++) index[2 * j] = v.index[j] & 0xffffu, index[2 * j + 1] = v.index[j] >> 16;
-    return 0;
-  }
-  __device__ int asked(const ht_store_view &, const ht_group_info &, int64_t, bool, int, const uint8_t *) const { return LEVEL_64; }
-};
-
-struct indices : patch_indices {
-  template <int UNITS> __device__ int fetch(const ht_store_view &a, int64_t unit, int lane, uint32_t *index) const {
-    int base = __ldg(a.base + unit + shift);
-    patch_indices::fetch<UNITS>(a, unit, lane, index);
     return base;
   }
   // The highest level that the group's column blocks ask for.
@@ -232,6 +224,21 @@ struct indices : patch_indices {
     for (int64_t b = first; b < last; b++) level = max(level, (int)__ldg(block_level + b));
     return level;
   }
+};
+
+// The same with patches, where no group has a base.
+struct patch_indices {
+  int64_t shift;
+
+  template <int UNITS> __device__ int fetch(const ht_store_view &a, int64_t unit, int lane, uint32_t *index) const {
+    loaded v;
+    load_index<UNITS>(v, a, unit + shift, lane);
+#pragma unroll
+    for (int j = 0; j < UNITS; j++) index[2 * j] = v.index[j] & 0xffffu, index[2 * j + 1] = v.index[j] >> 16;
+    return 0;
+  }
+  // Column blocks are not known.
+  __device__ int asked(const ht_store_view &, const ht_group_info &, int64_t, bool, int, const uint8_t *) const { return LEVEL_64; }
 };
 
 __device__ inline int lead_of(const ht_store_view &a, int row) { return a.node == 1 ? row : row - row % a.node; }

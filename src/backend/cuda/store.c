@@ -37,15 +37,15 @@ static ht_status send_rows(ht_store *store, int64_t count, const int32_t *from, 
 static ht_status place_rows(ht_store *store) {
   ht_store_view *v = &store->view;
   int64_t patches = v->patches ? v->patches + 1 : 0, halo = v->patches ? store->halo_start[v->patches] : 0;
-  int narrow = v->padded < HT_NO_ROW_16;
+  int narrow = v->padded < HT_NO_ROW_16, narrow_halo = narrow && store->patch_slices_most <= HT_NARROW_SLICES_MOST;
   const ht_cuda_part parts[] = {{(v->slices + 1) * (int64_t)sizeof *store->slice, &v->slice},
                                 {patches * 4, &v->patch_slice},
                                 {patches * 4, &v->halo_start},
-                                {v->patches ? v->padded / 8 : 0, &v->boundary},
+                                {v->patches ? v->padded : 0, &v->boundary},
                                 {narrow ? 0 : v->padded * 4, &v->order},
                                 {narrow ? v->padded * 2 : 0, &v->order_16},
-                                {narrow ? 0 : halo * 4, &v->halo},
-                                {narrow ? halo * 2 : 0, &v->halo_16},
+                                {narrow_halo ? 0 : halo * 4, &v->halo},
+                                {narrow_halo ? halo * 2 : 0, &v->halo_16},
                                 {v->padded * 2, &v->exponent},
                                 {v->padded * 4, &v->diagonal},
                                 {v->patches ? 0 : v->padded * 4, &v->diagonal_16},

@@ -23,7 +23,7 @@ struct ht_store {
   double *scaled_diagonal; /* padded */
   ht_slice_info *slice;
   int32_t *patch_slice, *halo_start, *halo;
-  uint32_t *boundary;
+  uint8_t *boundary;
   int64_t halo_most, patch_slices_most;
   int exponent_most;
   /* device */

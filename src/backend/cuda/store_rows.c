@@ -8,6 +8,7 @@
 enum {
   THREADS_MOST = 512, /* of a block of the persistent engine with several lanes a row */
   WINDOW = 1024,      /* rows that are sorted together where there are no patches */
+  LANE_PAIRS = 8,     /* a lane's of a row of mean length at most, if there are threads */
   LANE_UNITS = 32,    /* a lane's of a slice at most */
   SORTED_LENGTHS = 4096,
   PARALLEL_FROM = 20000 /* rows */
@@ -109,13 +110,13 @@ static ht_status make_order(ht_store *store, const ht_csr_view *a, const int32_t
 
 /* ---- slices ---- */
 
-/* Lanes a row, so that the persistent engine's threads all have work, as far as a row has entries for them: latencies are what its time is
- * made of. */
+/* Lanes a row: as few as leave each no more pairs of entries than are multiplied while latencies pass, and none without a thread. Fewer
+ * warps meet sooner, and short rows leave fewer places empty. */
 static int least_lanes_log2(const ht_store *store, const ht_csr_view *a) {
   int lanes_log2 = 0;
   if (!store->plan.patch_rows) return 0;
   double pairs = (double)a->nnz / (double)a->n / 2;
-  while (lanes_log2 < HT_LANES_LOG2_MOST && store->plan.patch_rows << (lanes_log2 + 1) <= THREADS_MOST && (2 << lanes_log2) <= pairs)
+  while (lanes_log2 < HT_LANES_LOG2_MOST && store->plan.patch_rows << (lanes_log2 + 1) <= THREADS_MOST && pairs > LANE_PAIRS << lanes_log2)
     lanes_log2++;
   return lanes_log2;
 }
@@ -240,7 +241,7 @@ static ht_status make_halos(ht_store *store, const ht_csr_view *a) {
   int threads = store->ctx->threads;
   uint64_t *marks;
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->patches + 1, sizeof *store->halo_start, &store->halo_start));
-  HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, v->padded / HT_WARP, sizeof *store->boundary, &store->boundary));
+  HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, v->padded, sizeof *store->boundary, &store->boundary));
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->patches * words, sizeof *marks, &marks));
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (v->padded > PARALLEL_FROM)
   for (int64_t p = 0; p < v->patches; p++) store->halo_start[p + 1] = (int32_t)mark_halo(store, a, p, marks + p * words);
@@ -254,7 +255,7 @@ static ht_status make_halos(ht_store *store, const ht_csr_view *a) {
 #pragma omp parallel for schedule(static) num_threads(threads) if (v->padded > PARALLEL_FROM)
   for (int64_t p = 0; p < v->patches; p++)
     if (status == HT_OK) list_halo(store, marks + p * words, store->halo + store->halo_start[p]);
-  for (int64_t h = 0; status == HT_OK && h < total; h++) store->boundary[store->halo[h] / HT_WARP] |= 1u << store->halo[h] % HT_WARP;
+  for (int64_t h = 0; status == HT_OK && h < total; h++) store->boundary[store->halo[h]] = 1;
   ht_release(store->ctx, marks);
   HT_TRY(store->ctx, status);
   return HT_OK;

@@ -31,6 +31,7 @@ enum {
   HT_EXPONENT_MOST = 200, /* smaller values are FLOAT or RAW */
   HT_LANES_LOG2_MOST = 5,
   HT_PATCHES_MOST = 160,
+  HT_NARROW_SLICES_MOST = 64, /* where the persistent engine has four rows a thread or fewer */
   HT_PATCH_SLICES_MOST = 128, /* 16 warps of the persistent engine take 8 each */
   HT_NO_ROW_16 = 65535,
   HT_SUMS = 5 /* rz, pap, rms, sms, rr of an iteration */
@@ -84,9 +85,9 @@ typedef struct ht_store_view {
   int64_t patches, patch_rows;
   const int32_t *patch_slice; /* patches + 1 */
   const int32_t *halo_start;  /* patches + 1 */
-  const int32_t *halo;        /* rows in solver order, ascending in each patch; NULL where 16 bits reach: */
-  const uint16_t *halo_16;
-  const uint32_t *boundary; /* a bit a row: whether another patch has it in its halo */
+  const int32_t *halo;        /* rows in solver order, ascending in each patch; NULL where 16 bits reach and */
+  const uint16_t *halo_16;    /* patches have HT_NARROW_SLICES_MOST slices at most */
+  const uint8_t *boundary;    /* padded: whether another patch has this row in its halo */
 } ht_store_view;
 
 /* What the build kernels work on: some rows of the CSR, in the caller's order of columns. */
