@@ -175,7 +175,9 @@ struct patch_vector {
     own = patch * a.patch_rows;
   }
   __device__ double operator()(int, uint32_t index) const {
-    return __ldg(at + ((int)index < rows ? own + index : halo_row(a, halo + ((int)index - rows))));
+    int row = (int)own + (int)index, far = halo + ((int)index - rows);
+    if ((int)index >= rows) row = a.halo_16 ? (int)__ldg(a.halo_16 + far) : __ldg(a.halo + far);
+    return __ldg(at + row);
   }
 };
 

@@ -34,12 +34,14 @@ __device__ inline void add_exact_group(const ht_store_view &a, int64_t unit, int
   ht_group_info info = info_of(a, unit);
   int base = columns.template fetch<UNITS>(a, unit, lane, index);
   load<UNITS>(v, a, unit, lane, LEVEL_64);
-  double scale = scale_of(info, LEVEL_64);
+  double scale = scale_of(info, LEVEL_64), at_column[2 * UNITS];
+#pragma unroll
+  for (int k = 0; k < 2 * UNITS; k++) at_column[k] = x(base, index[k]); // all on their way at once
 #pragma unroll
   for (int j = 0; j < UNITS; j++) {
     pair value = decode(v, j, encoding_of(info), LEVEL_64);
-    row.add_product(value.first * scale, x(base, index[2 * j])); // a scale is a power of two
-    row.add_product(value.second * scale, x(base, index[2 * j + 1]));
+    row.add_product(value.first * scale, at_column[2 * j]); // a scale is a power of two
+    row.add_product(value.second * scale, at_column[2 * j + 1]);
   }
 }
 

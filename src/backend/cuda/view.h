@@ -18,7 +18,8 @@
  *
  * Values: head, mid and tail as in ht_split_view, for each group FIXED (with its exponent), FLOAT or RAW. At the 16-bit level a FLOAT
  * group is read at 32 bits, because BF16 would lose more than FIXED ever does; a RAW group is read whole at every level. The diagonal
- * stands apart: in FP32, in FP32 with delta16 added, and the tail that makes it exact. SPDX-License-Identifier: BSD-3-Clause */
+ * stands apart: in FP32, in FP32 with delta16 added (with patches delta16 itself), and the tail that makes it exact.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_BACKEND_CUDA_VIEW_H
 #define HT_BACKEND_CUDA_VIEW_H
 #include <stdint.h>
