@@ -206,22 +206,29 @@ template <int COUNT> struct long_halo {
     for (int begin = threadIdx.x - 32 * waiting; begin < t.halo; begin += COUNT * step) {
       int row[COUNT];
       message sent[COUNT];
-      bool missing;
 #pragma unroll
-      for (int k = 0; k < COUNT; k++) {
-        row[k] = begin + k * step < t.halo ? halo_row(a, t.halo_begin + begin + k * step) : -1;
+      for (int k = 0; k < COUNT; k++) row[k] = begin + k * step < t.halo ? halo_row(a, t.halo_begin + begin + k * step) : -1;
+#pragma unroll
+      for (int k = 0; k < COUNT; k++)
         if (row[k] >= 0) sent[k] = look(from + row[k]);
-      }
-      do { // all that is missing at once
-        missing = false;
+      for (int missing; (missing = last_missing(row, sent, tag)) >= 0;) {
+        while (!look(from + missing).is(tag)) {}
 #pragma unroll
         for (int k = 0; k < COUNT; k++)
-          if (row[k] >= 0 && !sent[k].is(tag)) sent[k] = look(from + row[k]), missing = true;
-      } while (missing);
+          if (row[k] >= 0 && !sent[k].is(tag)) sent[k] = look(from + row[k]);
+      }
 #pragma unroll
       for (int k = 0; k < COUNT; k++)
         if (row[k] >= 0) kept[begin + k * step] = {sent[k].x(), sent[k].y()};
     }
+  }
+  // A row that is waited for; the others are not asked for again until it is there: who polls keeps the sums waiting, too.
+  static __device__ int last_missing(const int (&row)[COUNT], const message (&sent)[COUNT], uint32_t tag) {
+    int missing = -1;
+#pragma unroll
+    for (int k = 0; k < COUNT; k++)
+      if (row[k] >= 0 && !sent[k].is(tag)) missing = row[k];
+    return missing;
   }
   // The next p of the halo.
   __device__ void move(const patch &t, double *p, double alpha, double beta) const {
