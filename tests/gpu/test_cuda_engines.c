@@ -142,7 +142,7 @@ static void every_engine_converges_with_every_policy(void **state) {
   gpu_close(&g);
 }
 
-/* Halos of several times as many rows as a block has threads, with one row a thread, with one and many threads, and with two; also with a
+/* Halos of more rows than a block has threads, with one row a thread, with one and many threads, and with two; also with a
  * preconditioner, and at levels that do without the engine for them. */
 static void halos_of_nearly_all_rows(void **state) {
   (void)state;

@@ -72,7 +72,7 @@ __device__ inline void record_plain(const ht_cuda_cg_vectors &v, const block_sta
 
 // ---- the engine ----
 
-// Threads at most, and rows a thread. LONG: halos are several times as long as the block has threads.
+// Threads at most, and rows a thread. LONG: halos have more than one and a half rows a thread.
 template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct shape {
   static constexpr int HELD = LEVEL < LEVEL_64 || ROWS > 1 || THREADS > 512 || LONG ? 0 : 6; // units of a slice in registers
   static constexpr bool ROLLED = ROWS > 2;                             // loops short enough for the caches of instructions
@@ -83,7 +83,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct shape
   static constexpr bool BOTH_WAYS = ROWS == 4;                         // whether so much is streamed that L2 does not keep it
   static constexpr bool ROUNDS = ROWS > 1;                             // whether enough is streamed to be had ahead
   static constexpr int FAR = ROWS == 1 || ROWS == 8 ? 1 : 2;           // rows of the halo that are asked for early
-  static constexpr int TOGETHER = ROWS == 1 && THREADS <= 512 ? 6 : 4; // of a long one, without spills
+  static constexpr int TOGETHER = ROWS == 1 && THREADS <= 512 ? 6 : 3; // of a long one, without spills
 };
 
 // What the engine needs of a row.

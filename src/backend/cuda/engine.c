@@ -156,7 +156,7 @@ static ht_status make_streaming(ht_engine *e) {
 }
 
 /* With a diagonal M or inverse blocks, by level and by log2 of the rows a thread; the last for one row a thread and many threads. */
-enum { MANY_THREADS = 4, LONG_ROWS_MOST = 2, LONG_HALO = 2 /* in threads of a block */ };
+enum { MANY_THREADS = 4, LONG_ROWS_MOST = 2 };
 #define ROWS(name, bits)                                                                                                                   \
   {                                                                                                                                        \
     HT_KERNEL_##name##_1_##bits, HT_KERNEL_##name##_2_##bits, HT_KERNEL_##name##_4_##bits, HT_KERNEL_##name##_8_##bits,                    \
@@ -200,13 +200,14 @@ static int64_t most_units(const ht_store *store) {
   return most;
 }
 
-/* Where halos are long all messages are asked for at once and collected in shared memory: if the matrix has room there, too. */
+/* Where halos are longer than one and a half rows a thread, messages are asked for together and collected in shared memory: if the matrix
+ * has room there, too. */
 static void choose_threads(ht_engine *e) {
   const ht_store *store = e->store;
   int64_t slices = store->patch_slices_most, most = slices > HT_NARROW_WARPS ? HT_WIDE_WARPS : HT_NARROW_WARPS,
           warps = slices < most ? slices : most;
   for (e->rows = 1; e->rows * warps < slices;) e->rows *= 2;
-  e->long_halos = !e->v.inverse_blocks && e->rows <= LONG_ROWS_MOST && store->halo_most > LONG_HALO * 32 * warps;
+  e->long_halos = !e->v.inverse_blocks && e->rows <= LONG_ROWS_MOST && 2 * store->halo_most > 3 * 32 * warps;
   if (e->long_halos) e->long_halos = most_units(store) <= units_kept(e, HT_LEVEL_64);
   if (e->long_halos && warps < HT_WIDE_WARPS) warps = HT_WIDE_WARPS; /* those without rows collect, too */
   e->block = (unsigned)(32 * warps);

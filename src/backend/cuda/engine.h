@@ -30,7 +30,7 @@ struct ht_engine {
   /* persistent */
   unsigned block;
   int rows;       /* a thread */
-  int long_halos; /* several times as long as the block has threads */
+  int long_halos; /* whether they are collected in shared memory */
   /* the paper's */
   ht_tilecsc_view tiles;
   ht_cuda_tiles_facts facts;
