@@ -57,7 +57,7 @@ struct walker {
   // Whether that number, which column() gave, is the column's: a patch may have been made for another pattern.
   __device__ bool is_listed(int c) const {
     return !a.patches || (c < a.patch_rows                     ? own + c
-                          : halo + c - a.patch_rows < halo_end ? a.halo[halo + c - a.patch_rows]
+                          : halo + c - a.patch_rows < halo_end ? halo_row(a, (int)(halo + c - a.patch_rows))
                                                                : -1) == rows.columns[at];
   }
   // The column's number in the store: in solver order, or in the patch's list.
