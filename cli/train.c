@@ -171,6 +171,7 @@ static void show(const training *t) {
   line(stdout, "residual", "%s true, and %s in FP64; %lld of %lld solves miss the tolerance", text_residual(r->residual_true).text,
        text_residual(r->residual_true_f64).text, (long long)r->missed, (long long)r->matrices);
   line(stdout, "traffic", whole ? "%.3f of FP64's modelled time" : "%.3f of FP64's bytes", r->traffic);
+  if (whole) line(stdout, "chosen", "%s: %s", r->chosen, r->contest);
   if (strcmp(policy, "-") != 0) printf("\nhalftone solve %s --policy learned:%s\n", t->args->words[0], policy);
 }
 
