@@ -347,6 +347,8 @@ typedef struct ht_backend {
   ht_status (*store_take)(ht_store *store, const ht_csr_view *a, ht_csr_facts *facts);
   void (*store_info)(const ht_store *store, ht_store_info *info);
   void (*store_multiply)(ht_store *store, const uint8_t *block_level, const double *x, double *y);
+  /* r = b - A x in the same order and scale, each row summed as if in 106 bits and rounded once. r may be b. */
+  void (*store_residual)(ht_store *store, const double *x, const double *b, double *r);
   void (*store_release)(ht_store *store);
   int engine_blocks;
   ht_status (*engine_create)(ht_store *store, const ht_engine_precond *precond, int64_t capacity, ht_engine **engine);

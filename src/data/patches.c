@@ -8,8 +8,8 @@ enum {
   PARALLEL_FROM = 8192,
   TOGETHER_FROM = 32768 /* points that all threads divide together */,
   MOST_PIECES = 64,
-  LONG_MEANS = 4, /* that a long row is longer than, */
-  LONG_LEAST = 32 /* and entries */
+  LONG_MEANS = 2, /* that a long row is longer than, */
+  LONG_LEAST = 16 /* and entries */
 };
 static const float least_extent = 1e-30F; /* less is no distance, and its inverse might overflow */
 
@@ -283,7 +283,7 @@ static int weigh(const ht_csr_view *a, int64_t rows, int64_t patches, const int3
 /* One after the other, the longest first: a row stays where that makes its patch little heavier than the lightest, which else takes it in
  * exchange for a row that is not long. */
 static void deal(const ht_csr_view *a, int64_t rows, const long_row *found, int64_t count, int64_t *weight, int64_t *next, int32_t *order) {
-  int64_t patches = (a->n + rows - 1) / rows, mean = a->nnz / a->n, little = rows * mean / 8;
+  int64_t patches = (a->n + rows - 1) / rows, mean = a->nnz / a->n, little = rows * mean / 32;
   for (int64_t k = 0; k < count; k++) weight[found[k].place / rows] += mean - found[k].length;
   for (int64_t k = 0; k < count; k++) {
     int64_t from = found[k].place, home = from / rows, to = lightest(weight, patches), place = from;

@@ -27,9 +27,10 @@ ht_status ht_certifier_init(ht_certifier *c, ht_context *ctx, const ht_matrix *m
       (ht_certifier){.ctx = ctx, .op = op, .backend = op->backend, .matrix = matrix, .norm_inf = matrix ? ht_matrix_norm_inf(matrix) : NAN};
   HT_TRY(ctx, c->backend->memory_create(ctx, op->n * (int64_t)sizeof(double), &c->work));
   if (!matrix) return HT_OK;
-  if (!ht_backend_is_host(ctx, c->backend)) HT_TRY(ctx, ht_allocate(ctx, 3 * op->n, sizeof(double), &c->host));
+  int is_host = ht_backend_is_host(ctx, c->backend);
   c->csr = op->csr;
-  if (!averaged && !ht_backend_is_host(ctx, c->backend)) return HT_OK;
+  if (!is_host && (averaged || !op->store)) HT_TRY(ctx, ht_allocate(ctx, 3 * op->n, sizeof(double), &c->host));
+  if (!averaged && !is_host) return HT_OK;
   const ht_csr_view view = ht_matrix_view(matrix);
   c->csr = &c->own.view;
   HT_TRY(ctx, ht_csr_place(ctx, c->backend, &view, &c->own));
@@ -55,9 +56,14 @@ static ht_status reduce(ht_certifier *c, double *r, int count, ht_reduction *mor
   return HT_OK;
 }
 
+/* A store's residuals are in twice the precision. */
+static int uses_store(const ht_certifier *c) { return c->op->store && !c->csr; }
+
 static ht_status residual(ht_certifier *c, const double *x, const double *b, double *r) {
   if (c->csr) {
     c->backend->csr_residual(c->ctx, c->csr, x, b, r);
+  } else if (uses_store(c)) {
+    c->backend->store_residual(c->op->store, x, b, r);
   } else {
     HT_TRY(c->ctx, c->op->apply(c->op, NULL, x, r, NULL));
     c->backend->xpby(c->ctx, c->op->n, b, -1, r);
@@ -69,13 +75,13 @@ static ht_status residual(ht_certifier *c, const double *x, const double *b, dou
  * all residuals are settled by ||x||_inf, which a claim brings along. */
 static int rounding_matters(const ht_certifier *c, const double *x, int count, const ht_reduction *more, double measure) {
   double most = SMALL * measure / (4 * DBL_EPSILON * c->norm_inf);
-  if (!c->matrix || c->norm_inf == 0) return 0;
+  if (!c->matrix || c->norm_inf == 0 || uses_store(c)) return 0;
   for (int k = 0; k < count; k++)
     if (more[k].kind == HT_NORM_INF && more[k].x == x && more[k].result * sqrt((double)c->op->n) <= most) return 0;
   return !(ht_norm2(c, x) <= most);
 }
 
-/* On the host, for every backend: it is rare, and then no device needs a kernel for it. */
+/* On the host, for every backend: it is rare where the matrix is not a store's. */
 static ht_status residual_closely(ht_certifier *c, const double *x, const double *b, double *r) {
   int64_t n = c->op->n, bytes = n * (int64_t)sizeof(double);
   ht_csr_view a = ht_matrix_view(c->matrix);

@@ -147,6 +147,30 @@ static void every_engine_converges_with_every_policy(void **state) {
   gpu_close(&g);
 }
 
+/* Halos of more rows than a block has threads, with one row a thread, with one and many threads, and with two; also with a
+ * preconditioner, and at levels that do without the engine for them. */
+static void halos_of_nearly_all_rows(void **state) {
+  (void)state;
+  static const char *const lines[] = {"graph graph=shortcuts size=2500 probability=1 shift=0.1", "trefethen size=20000",
+                                      "graph graph=preferential size=20000 sigma=1 shift=0.1",
+                                      "graph graph=shortcuts size=70000 sigma=1 shift=0.1",
+                                      "graph graph=preferential size=60000 sigma=1 shift=0.1"};
+  enum { CHOSEN = 3 };
+  static const int chosen[CHOSEN] = {F64, F64 + 1, CUSTOM};
+  gpu g = gpu_open();
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    ht_matrix *a = generate(&g, lines[i]);
+    double *b = right_hand_side(a);
+    for (int p = 0; p < 2; p++) { /* none, Jacobi */
+      int64_t expected = iterations_on_cpu(&g, a, b, p, 0);
+      for (int k = 0; k < CHOSEN; k++) check_solve(&g, lines[i], a, b, 1, p, chosen[k], expected);
+    }
+    free(b);
+    ht_matrix_destroy(a);
+  }
+  gpu_close(&g);
+}
+
 static void what_cannot_be_is_refused_with_a_sentence(void **state) {
   (void)state;
   gpu g = gpu_open();
@@ -632,6 +656,7 @@ int main(void) {
   if (!gpu_present()) return GPU_SKIPPED;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_engine_converges_with_every_policy),
+      cmocka_unit_test(halos_of_nearly_all_rows),
       cmocka_unit_test(what_cannot_be_is_refused_with_a_sentence),
       cmocka_unit_test(host_threads_change_no_bit),
       cmocka_unit_test(budget_waits_for_the_front),

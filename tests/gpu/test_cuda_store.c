@@ -7,6 +7,7 @@
 #include "backend/cuda/cuda.h"
 #include "gpu/gpu_matrices.h"
 #include "op/operator.h"
+#include "solver/residual.h"
 
 static const double roundoff = DBL_EPSILON / 2, roundoff_32 = FLT_EPSILON / 2;
 
@@ -143,6 +144,29 @@ static void products_are_close(gpu *g, const char *name, const struct layout *la
   free(x), free(y), free(again), free(plain);
 }
 
+/* b - A x with b near A x, against the host's in twice the precision. Both are rounded once, and what either has lost before is of the
+ * order of the roundoff squared; a residual in FP64 would be off by some roundoff of sum |a||x|, which is all of it. */
+static void residuals_are_doubled(gpu *g, const char *name, const struct layout *layout, ht_operator *op, const ht_matrix *a) {
+  const ht_csr_view view = ht_matrix_view(a);
+  double *x = array(a->n), *r = array(a->n), *expected = array(a->n);
+  random_vector(5, a->n, x);
+  bounds b = make_bounds(g, &view, x);
+  double *device_x = gpu_copy(g, 8 * a->n, x), *device_b = gpu_copy(g, 8 * a->n, b.expected);
+  g->cuda->store_residual(op->store, device_x, device_b, device_b);
+  gpu_fetch(g, 8 * a->n, device_b, r);
+  ht_residual_doubled(g->ctx, &view, x, b.expected, expected);
+  for (int64_t i = 0; i < a->n; i++) {
+    double length = (double)(a->row_start[i + 1] - a->row_start[i]);
+    double allowed = 2 * roundoff * fabs(expected[i]) + 2 * length * roundoff * b.full[i] + DBL_MIN;
+    if (!(fabs(r[i] - expected[i]) <= allowed))
+      fail_msg("%s, %s: residual %lld is %.17g where %.17g is expected", name, layout->name, (long long)i, r[i], expected[i]);
+  }
+  free_bounds(&b);
+  free(x), free(r), free(expected);
+  g->cuda->memory_release(g->ctx, device_x);
+  g->cuda->memory_release(g->ctx, device_b);
+}
+
 static void info_is_sane(const gpu_matrix *m, const struct layout *layout, const ht_operator *op, const ht_store_info *info) {
   double csr = 12 * (double)op->nnz + 8 * (double)(op->n + 1);
   assert_true(info->n == op->n && info->padded >= op->n && info->padded == 64 * info->blocks && info->blocks == op->blocks);
@@ -170,6 +194,7 @@ static void every_matrix_at_every_level(void **state) {
       in_patches += !strcmp(info.engine, "persistent");
       exact += info.share_exact_16 == 1;
       products_are_close(&g, gpu_matrices[i].name, &layouts[k], op, a);
+      residuals_are_doubled(&g, gpu_matrices[i].name, &layouts[k], op, a);
       ht_operator_destroy(op);
     }
     ht_matrix_destroy(a);

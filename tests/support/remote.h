@@ -16,6 +16,7 @@
 #include "op/operator.h"
 #include "policy/policy.h"
 #include "solver/loop.h"
+#include "solver/residual.h"
 
 enum { REMOTE_MOST = 256 };
 
@@ -208,6 +209,7 @@ struct ht_store {
   ht_context *ctx;
   ht_operator *op;
   ht_store_options options;
+  ht_csr_view csr; /* its own copy */
 };
 
 static ht_matrix remote_matrix(ht_context *ctx, const ht_csr_view *a) {
@@ -217,6 +219,12 @@ static ht_matrix remote_matrix(ht_context *ctx, const ht_csr_view *a) {
                      .row_start = (int64_t *)(uintptr_t)a->row_start,
                      .columns = (int32_t *)(uintptr_t)a->columns,
                      .values = (double *)(uintptr_t)a->values};
+}
+
+static void *remote_duplicate(const void *from, int64_t bytes) {
+  void *to = malloc((size_t)bytes + 1);
+  assert_non_null(to);
+  return memcpy(to, from, (size_t)bytes);
 }
 
 static void remote_store_plan(ht_context *ctx, const ht_csr_view *a, int64_t block, ht_store_engine asked, ht_store_plan *plan) {
@@ -234,16 +242,23 @@ static ht_status remote_store_create(ht_context *ctx, const ht_csr_view *a, cons
   made->ctx = ctx;
   made->options = *options;
   ht_status status = ht_operator_create_split(ctx, remote.cpu, &o, &matrix, &made->op);
-  if (status == HT_OK)
-    *store = made;
-  else
+  if (status != HT_OK) {
     free(made);
-  return status;
+    return status;
+  }
+  made->csr = (ht_csr_view){.n = a->n,
+                            .nnz = a->nnz,
+                            .row_start = remote_duplicate(a->row_start, 8 * (a->n + 1)),
+                            .columns = remote_duplicate(a->columns, 4 * a->nnz),
+                            .values = remote_duplicate(a->values, 8 * a->nnz)};
+  *store = made;
+  return HT_OK;
 }
 
 static ht_status remote_store_set_values(ht_store *store, const ht_csr_view *a, const double *diagonal) {
   (void)diagonal;
   ht_matrix matrix = remote_matrix(store->ctx, a);
+  memcpy((double *)(uintptr_t)store->csr.values, a->values, 8 * (size_t)a->nnz);
   return store->op->update(store->op, &matrix);
 }
 
@@ -268,8 +283,20 @@ static void remote_store_multiply(ht_store *store, const uint8_t *block_level, c
   assert_int_equal(store->op->apply(store->op, block_level, remote_vector(x, n), remote_vector(y, n), NULL), HT_OK);
 }
 
+static void remote_store_residual(ht_store *store, const double *x, const double *b, double *r) {
+  int64_t n = store->op->n;
+  double *on_device = remote_vector(r, n), *rest = malloc(8 * (size_t)n + 1); /* r may be b */
+  assert_non_null(rest);
+  ht_residual_doubled(store->ctx, &store->csr, remote_vector(x, n), remote_vector(b, n), rest);
+  memcpy(on_device, rest, 8 * (size_t)n);
+  free(rest);
+}
+
 static void remote_store_release(ht_store *store) {
   ht_operator_destroy(store->op);
+  free((void *)(uintptr_t)store->csr.row_start);
+  free((void *)(uintptr_t)store->csr.columns);
+  free((void *)(uintptr_t)store->csr.values);
   free(store);
 }
 
@@ -431,9 +458,9 @@ static void remote_engine_release(ht_engine *engine) {
     .dot = remote_dot, .axpy = remote_axpy, .xpby = remote_xpby, .scale_by = remote_scale_by, .copy = remote_copy, .shift = remote_shift,  \
     .norm_inf = remote_norm_inf, .reduce = remote_reduce, .store_plan = remote_store_plan, .store_create = remote_store_create,            \
     .store_set_values = remote_store_set_values, .store_info = remote_store_info, .store_multiply = remote_store_multiply,                 \
-    .store_release = remote_store_release, .engine_create = remote_engine_create, .engine_run = remote_engine_run,                         \
-    .engine_set_levels = remote_set_levels, .engine_set_iterate = remote_set_iterate, .engine_get_iterate = remote_get_iterate,            \
-    .engine_set_residual = remote_set_residual, .engine_get_residual = remote_get_residual,                                                \
+    .store_residual = remote_store_residual, .store_release = remote_store_release, .engine_create = remote_engine_create,                 \
+    .engine_run = remote_engine_run, .engine_set_levels = remote_set_levels, .engine_set_iterate = remote_set_iterate,                     \
+    .engine_get_iterate = remote_get_iterate, .engine_set_residual = remote_set_residual, .engine_get_residual = remote_get_residual,      \
     .engine_direction_square = remote_direction_square, .engine_get_direction = remote_fetch_direction,                                    \
     .engine_release = remote_engine_release                                                                                                \
   }

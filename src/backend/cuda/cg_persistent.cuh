@@ -72,16 +72,18 @@ __device__ inline void record_plain(const ht_cuda_cg_vectors &v, const block_sta
 
 // ---- the engine ----
 
-// Threads at most, and rows a thread.
-template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct shape {
-  static constexpr int HELD = LEVEL < LEVEL_64 || ROWS > 1 || THREADS > 512 ? 0 : 6; // units of a slice in registers
-  static constexpr bool ROLLED = ROWS > 2;                                           // loops short enough for the caches of instructions
-  static constexpr bool LEAN = ROWS > 4;                                             // of a row no more than r and s in registers
-  static constexpr int FACTS_AHEAD = 2;                                              // the rest on its way, of so many rows
-  static constexpr bool SENT = ROWS == 1;                                            // of a row also p, and what was sent, in registers
-  static constexpr bool BOTH_WAYS = ROWS == 4;                                       // whether so much is streamed that L2 does not keep it
-  static constexpr bool ROUNDS = ROWS > 1;                                           // whether enough is streamed to be had ahead
-  static constexpr int FAR = ROWS == 1 || ROWS == 8 ? 1 : 2;                         // rows of the halo that are asked for early
+// Threads at most, and rows a thread. LONG: halos have more than one and a half rows a thread.
+template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct shape {
+  static constexpr int HELD = LEVEL < LEVEL_64 || ROWS > 1 || THREADS > 512 || LONG ? 0 : 6; // units of a slice in registers
+  static constexpr bool ROLLED = ROWS > 2;                             // loops short enough for the caches of instructions
+  static constexpr bool LEAN = ROWS > 4;                               // of a row no more than r and s in registers
+  static constexpr bool NARROW = !LEAN;                                // the halo may be listed in 16 bits
+  static constexpr int FACTS_AHEAD = 2;                                // the rest on its way, of so many rows
+  static constexpr bool SENT = ROWS == 1;                              // of a row also p, and what was sent, in registers
+  static constexpr bool BOTH_WAYS = ROWS == 4;                         // whether so much is streamed that L2 does not keep it
+  static constexpr bool ROUNDS = ROWS > 1;                             // whether enough is streamed to be had ahead
+  static constexpr int FAR = ROWS == 1 || ROWS == 8 ? 1 : 2;           // rows of the halo that are asked for early
+  static constexpr int TOGETHER = ROWS == 1 && THREADS <= 512 ? 6 : 3; // of a long one, without spills
 };
 
 // What the engine needs of a row.
@@ -159,13 +161,89 @@ __device__ inline void move_far(message m, const message *from, uint32_t tag, do
   p = next_p(m.x(), m.y(), p, alpha, beta);
 }
 
-template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
-  typedef shape<THREADS, ROWS, LEVEL, BLOCKS> of;
+// A thread's rows of the halo: each blockDim-th. The first warps, which wait for the sums, have the last. COUNT of them are asked for
+// before the block waits.
+template <int COUNT, bool NARROW> struct far_rows {
+  int first, row[COUNT]; // -1: none
+
+  template <class Place> static __device__ int number(const ht_store_view &a, const patch &t, Place place) {
+    return NARROW ? halo_row(a, t.halo_begin + place) : __ldg(a.halo + t.halo_begin + place);
+  }
+  __device__ far_rows(const ht_store_view &a, const patch &t) {
+    first = blockDim.x - 1 - threadIdx.x;
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) row[k] = first + k * blockDim.x < t.halo ? number(a, t, first + k * blockDim.x) : -1;
+  }
+  __device__ void ask(const message *from, message (&sent)[COUNT]) const {
+#pragma unroll
+    for (int k = 0; k < COUNT; k++)
+      if (row[k] >= 0) sent[k] = look(from + row[k]);
+  }
+  __device__ void wait(const message *from, uint32_t tag, message (&sent)[COUNT]) const {
+#pragma unroll
+    for (int k = 0; k < COUNT; k++)
+      while (row[k] >= 0 && !sent[k].is(tag)) sent[k] = look(from + row[k]);
+  }
+  // The next p of the halo: what was asked for, and the rest.
+  __device__ void move(const ht_store_view &a, const patch &t, const message *from, uint32_t tag, const message (&sent)[COUNT], double *p,
+                       double alpha, double beta) const {
+#pragma unroll
+    for (int k = 0; k < COUNT; k++)
+      if (row[k] >= 0) move_far(sent[k], from + row[k], tag, p[first + k * blockDim.x], alpha, beta);
+    for (int h = first + COUNT * blockDim.x; h < t.halo; h += blockDim.x) {
+      const message *at = from + number(a, t, h);
+      move_far(look(at), at, tag, p[h], alpha, beta);
+    }
+  }
+};
+
+// A long halo. Its messages go to shared memory: COUNT of a thread's at a time, by the warps that do not wait for the sums.
+template <int COUNT> struct long_halo {
+  double2 *const kept;
+
+  __device__ void collect(const ht_store_view &a, const patch &t, const message *from, uint32_t tag, int waiting) const {
+    int step = blockDim.x - 32 * waiting;
+    for (int begin = threadIdx.x - 32 * waiting; begin < t.halo; begin += COUNT * step) {
+      int row[COUNT];
+      message sent[COUNT];
+#pragma unroll
+      for (int k = 0; k < COUNT; k++) row[k] = begin + k * step < t.halo ? halo_row(a, t.halo_begin + begin + k * step) : -1;
+#pragma unroll
+      for (int k = 0; k < COUNT; k++)
+        if (row[k] >= 0) sent[k] = look(from + row[k]);
+      for (int missing; (missing = last_missing(row, sent, tag)) >= 0;) {
+        while (!look(from + missing).is(tag)) {}
+#pragma unroll
+        for (int k = 0; k < COUNT; k++)
+          if (row[k] >= 0 && !sent[k].is(tag)) sent[k] = look(from + row[k]);
+      }
+#pragma unroll
+      for (int k = 0; k < COUNT; k++)
+        if (row[k] >= 0) kept[begin + k * step] = {sent[k].x(), sent[k].y()};
+    }
+  }
+  // A row that is waited for; the others are not asked for again until it is there: who polls keeps the sums waiting, too.
+  static __device__ int last_missing(const int (&row)[COUNT], const message (&sent)[COUNT], uint32_t tag) {
+    int missing = -1;
+#pragma unroll
+    for (int k = 0; k < COUNT; k++)
+      if (row[k] >= 0 && !sent[k].is(tag)) missing = row[k];
+    return missing;
+  }
+  // The next p of the halo.
+  __device__ void move(const patch &t, double *p, double alpha, double beta) const {
+#pragma unroll 4
+    for (int h = threadIdx.x; h < t.halo; h += blockDim.x) p[h] = next_p(kept[h].x, kept[h].y, p[h], alpha, beta);
+  }
+};
+
+template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engine {
+  typedef shape<THREADS, ROWS, LEVEL, BLOCKS, LONG> of;
   const ht_store_view &a;
   const ht_cuda_cg_vectors &v;
   const patch t;
   slice_plan *const plan; // in shared memory
-  double *const mixed;    // r and s of the patch, with inverse blocks
+  double *const mixed;    // r and s of the patch, with inverse blocks; what a long halo sent
   const cache<LEVEL> c;
   const bool five; // sums are sent
   bool rounds;
@@ -178,8 +256,11 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
   double sums[HT_SUMS];
 
   __device__ engine(const ht_store_view &a, const ht_cuda_cg_vectors &v, uint8_t *memory, slice_plan *plan, int room)
-      : a(a), v(v), t(a), plan(plan), mixed((double *)memory),
-        c(memory + (BLOCKS ? 2 * a.patch_rows * sizeof(double) : 0), (int)a.patch_rows + t.halo, room),
+      : a(a), v(v), t(a), plan(plan), mixed((double *)memory), c(memory + 2 * sizeof(double) *
+                                                                              (BLOCKS ? a.patch_rows
+                                                                               : LONG ? t.halo
+                                                                                      : 0),
+                                                                 (int)a.patch_rows + t.halo, room),
         five(BLOCKS || v.inverse_diagonal), mail{(message *)v.exchange, a.padded, v.epochs[1]} {}
 
   __device__ int slice_of(int k) const { return threadIdx.x / 32 + k * (blockDim.x / 32); }
@@ -193,7 +274,8 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
   // Of a row that is not there, the first one's and its own number.
   __device__ row_facts load_facts(int row) const {
     int64_t i = t.first_row + max(row, 0);
-    return {v.x[i], diagonal_at(a, i, LEVEL), v.inverse_diagonal ? v.inverse_diagonal[i] : 0, a.exponent[i], (bool)a.boundary[i], row};
+    return {v.x[i], patch_diagonal_at(a, i, LEVEL), v.inverse_diagonal ? v.inverse_diagonal[i] : 0, a.exponent[i], (bool)a.boundary[i],
+            row};
   }
   template <class Facts> __device__ double inverse_of_row(const Facts &q) const { return inverse_of(v, q.m, q.scale2()); }
   __device__ void send_row(int row, double z, double ms) const { send(mail.at() + t.first_row + row, z, ms, mail.tag()); }
@@ -247,7 +329,8 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
       if constexpr (of::SENT) q.p = v.p[i], q.z = z, q.ms = as_sent(ms);
       if (!BLOCKS && facts.boundary) send_row(row, z, ms);
     }
-    for (int h = threadIdx.x; h < t.halo; h += blockDim.x) c.p[a.patch_rows + h] = v.p[__ldg(a.halo + t.halo_begin + h)];
+    for (int h = threadIdx.x; h < t.halo; h += blockDim.x)
+      c.p[a.patch_rows + h] = v.p[of::NARROW ? halo_row(a, t.halo_begin + h) : __ldg(a.halo + t.halo_begin + h)];
     if (rounds) stream.begin(a, t.first_unit, plan, t.slices, of::BOTH_WAYS && backwards);
   }
 
@@ -408,7 +491,26 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
     }
   }
 
-  __device__ void end() {
+  // The next p of the own rows.
+  __device__ void move(double alpha, double beta) {
+    for (int k = 0; k < HT_SUMS; k++) sums[k] = 0;
+    if constexpr (of::LEAN)
+      move_lean_rows(alpha, beta);
+    else
+      move_rows(alpha, beta);
+  }
+
+  // Once all of the next p is there.
+  __device__ void multiply(double alpha, bool backwards) {
+    step_rows(alpha);
+    if constexpr (of::ROLLED)
+      multiply_rolled(backwards);
+    else
+      multiply_rows();
+    if (BLOCKS) precondition_rows();
+  }
+
+  __device__ void end() const {
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
       const auto &q = own[k];
@@ -423,99 +525,91 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS> struct engine {
   }
 };
 
-template <int THREADS, int ROWS, int LEVEL, bool BLOCKS>
+// What the host gave, and what is the block's; its rows and its part of the matrix.
+template <class Engine> __device__ inline void begin_run(Engine &e, block_state &shared, limits &limit, int &whole, int room) {
+  if (threadIdx.x == 0) {
+    shared.scalars = *e.v.scalars;
+    limit = limits_of(shared.scalars);
+  }
+  if (threadIdx.x < MOST_BLOCKS / 32 * MESSAGES) (&shared.part[0][0])[threadIdx.x] = {0, 0};
+  e.make_plan(room, whole);
+  e.begin(shared.scalars.iteration & 1);
+}
+
+// Vectors and scalars to where the next run finds them.
+template <class Engine> __device__ inline void end_run(const Engine &e, const block_state &shared, const sums_mail &mail) {
+  e.end();
+  if (blockIdx.x) return;
+  if (threadIdx.x == 0) {
+    *e.v.scalars = shared.scalars;
+    e.v.epochs[0] = mail.epoch;
+    e.v.epochs[1] = e.mail.epoch + 1;
+  }
+  tell(e.v, shared.scalars);
+}
+
+template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG>
 __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors &v, int room) {
-  typedef shape<THREADS, ROWS, LEVEL, BLOCKS> of;
+  typedef shape<THREADS, ROWS, LEVEL, BLOCKS, LONG> of;
   extern __shared__ __align__(16) uint8_t memory[];
   __shared__ block_state shared;
   __shared__ slice_plan plan[HT_PATCH_SLICES_MOST];
   __shared__ limits limit;
   __shared__ int whole;
   int warp = threadIdx.x / 32, waiting = min((int)gridDim.x + 31, (int)blockDim.x) / 32; // warps that wait for sums
-  engine<THREADS, ROWS, LEVEL, BLOCKS> e(a, v, memory, plan, room);
+  engine<THREADS, ROWS, LEVEL, BLOCKS, LONG> e(a, v, memory, plan, room);
   sums_mail mail(v.sums, v.epochs[0], e.five);
-  if (threadIdx.x == 0) {
-    shared.scalars = *v.scalars;
-    limit = limits_of(shared.scalars);
-  }
-  if (threadIdx.x < MOST_BLOCKS / 32 * MESSAGES) (&shared.part[0][0])[threadIdx.x] = {0, 0};
-  e.make_plan(room, whole);
-  e.begin(shared.scalars.iteration & 1);
+  begin_run(e, shared, limit, whole, room);
   if (BLOCKS) e.precondition_rows();
-  int first_far = blockDim.x - 1 - threadIdx.x, far_row[of::FAR]; // the first warps, which wait for the sums, have the last
-#pragma unroll
-  for (int k = 0; k < of::FAR; k++)
-    far_row[k] = first_far + k * blockDim.x < e.t.halo ? __ldg(a.halo + e.t.halo_begin + first_far + k * blockDim.x) : -1;
+  const far_rows<of::FAR, of::NARROW> far(a, e.t);
+  const long_halo<of::TOGETHER> distant = {(double2 *)e.mixed};
   __syncthreads();
 
   for (bool first = true;; first = false) { // the host gave the first step
     const message *from = e.mail.at();
     uint32_t tag = e.mail.tag();
-    message far[of::FAR];
-#pragma unroll
-    for (int k = 0; k < of::FAR; k++)
-      if (far_row[k] >= 0) far[k] = look(from + far_row[k]);
+    message sent[of::FAR];
+    if (!LONG) far.ask(from, sent);
+    if (LONG && warp >= waiting) distant.collect(a, e.t, from, tag, waiting);
     if (!first) {
       if (warp < waiting) receive_sums(shared, mail, waiting);
       __syncthreads();
       if (warp == 0) take_step(v, shared, limit, e.five);
     }
-#pragma unroll
-    for (int k = 0; k < of::FAR; k++)
-      while (far_row[k] >= 0 && !far[k].is(tag)) far[k] = look(from + far_row[k]);
+    if (!LONG) far.wait(from, tag, sent);
+    if (LONG || !first) __syncthreads();
     if (!first) {
-      __syncthreads();
       mail.epoch++;
       if (shared.scalars.event != CONTINUE) break;
       if (blockIdx.x == 0 && threadIdx.x == blockDim.x - 1) record_plain(v, shared);
     }
     bool backwards = shared.scalars.iteration & 1;
-    double alpha = shared.scalars.alpha, beta = shared.scalars.beta, *halo_p = e.c.p + a.patch_rows;
-    for (int k = 0; k < HT_SUMS; k++) e.sums[k] = 0;
-    if constexpr (of::LEAN)
-      e.move_lean_rows(alpha, beta);
+    double alpha = shared.scalars.alpha, beta = shared.scalars.beta, *far_p = e.c.p + a.patch_rows;
+    e.move(alpha, beta);
+    if (LONG)
+      distant.move(e.t, far_p, alpha, beta);
     else
-      e.move_rows(alpha, beta);
-#pragma unroll
-    for (int k = 0; k < of::FAR; k++)
-      if (far_row[k] >= 0) move_far(far[k], from + far_row[k], tag, halo_p[first_far + k * blockDim.x], alpha, beta);
-    for (int h = first_far + of::FAR * blockDim.x; h < e.t.halo; h += blockDim.x) {
-      const message *at = from + __ldg(a.halo + e.t.halo_begin + h);
-      move_far(look(at), at, tag, halo_p[h], alpha, beta);
-    }
+      far.move(a, e.t, from, tag, sent, far_p, alpha, beta);
     e.mail.epoch++;
     __syncthreads();
-    e.step_rows(alpha);
-    if constexpr (of::ROLLED)
-      e.multiply_rolled(backwards);
-    else
-      e.multiply_rows();
-    if (BLOCKS) e.precondition_rows();
+    e.multiply(alpha, backwards);
     send_sums(shared, e.sums, mail);
     if (of::BOTH_WAYS && e.rounds) e.stream.prefetch(a, e.t.first_unit);
   }
-  e.end();
-  if (blockIdx.x == 0) {
-    if (threadIdx.x == 0) {
-      *v.scalars = shared.scalars;
-      v.epochs[0] = mail.epoch;
-      v.epochs[1] = e.mail.epoch + 1;
-    }
-    tell(v, shared.scalars);
-  }
+  end_run(e, shared, mail);
 }
 
 } // namespace ht
 
 // name: of the preconditioner, if any, threads at most, rows a thread and bits.
-#define HT_PERSISTENT(threads, rows, level, blocks, name)                                                                                  \
+#define HT_PERSISTENT(threads, rows, level, blocks, is_long, name)                                                                         \
   extern "C" __global__ void __launch_bounds__(threads, 1)                                                                                 \
       ht_cg_persistent_##name(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int room) {           \
-    ht::run_persistent<threads, rows, level, blocks>(a, v, room);                                                                          \
+    ht::run_persistent<threads, rows, level, blocks, is_long>(a, v, room);                                                                 \
   }
 #define HT_PERSISTENT_ALL(level, blocks, name, bits)                                                                                       \
-  HT_PERSISTENT(512, 1, level, blocks, name##1_##bits)                                                                                     \
-  HT_PERSISTENT(640, 1, level, blocks, name##many_1_##bits)                                                                                \
-  HT_PERSISTENT(512, 2, level, blocks, name##2_##bits)                                                                                     \
-  HT_PERSISTENT(512, 4, level, blocks, name##4_##bits)                                                                                     \
-  HT_PERSISTENT(512, 8, level, blocks, name##8_##bits)
+  HT_PERSISTENT(512, 1, level, blocks, false, name##1_##bits)                                                                              \
+  HT_PERSISTENT(640, 1, level, blocks, false, name##many_1_##bits)                                                                         \
+  HT_PERSISTENT(512, 2, level, blocks, false, name##2_##bits)                                                                              \
+  HT_PERSISTENT(512, 4, level, blocks, false, name##4_##bits)                                                                              \
+  HT_PERSISTENT(512, 8, level, blocks, false, name##8_##bits)

@@ -45,6 +45,7 @@ const ht_backend ht_backend_cuda = {
     .store_set_values = ht_cuda_store_set_values,
     .store_info = ht_cuda_store_info,
     .store_multiply = ht_cuda_store_multiply,
+    .store_residual = ht_cuda_store_residual,
     .store_release = ht_cuda_store_release,
     .engine_blocks = 1,
     .engine_create = ht_cuda_engine_create,

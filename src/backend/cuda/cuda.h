@@ -152,6 +152,7 @@ ht_status ht_cuda_store_set_values(ht_store *store, const ht_csr_view *a, const 
 ht_status ht_cuda_store_take(ht_store *store, const ht_csr_view *a, ht_csr_facts *facts);
 void ht_cuda_store_info(const ht_store *store, ht_store_info *info);
 void ht_cuda_store_multiply(ht_store *store, const uint8_t *block_level, const double *x, double *y);
+void ht_cuda_store_residual(ht_store *store, const double *x, const double *b, double *r);
 void ht_cuda_store_release(ht_store *store);
 ht_status ht_cuda_engine_create(ht_store *store, const ht_engine_precond *precond, int64_t capacity, ht_engine **engine);
 ht_status ht_cuda_engine_renew(ht_engine *engine, int *same);

@@ -54,6 +54,11 @@ __device__ inline int join_second(int encoding, uint32_t head, uint32_t mid) {
   return encoding == HT_GROUP_RAW ? high_second(head) | (int)(mid >> 16) : high_second(head) + signed_second(mid);
 }
 
+// The caller's number of a row; -1 in the padding.
+__device__ inline int callers_row(const ht_store_view &a, int64_t row) {
+  return !a.order_16 ? a.order[row] : a.order_16[row] == HT_NO_ROW_16 ? -1 : a.order_16[row];
+}
+
 __device__ inline double diagonal_exact(const ht_store_view &a, int64_t i) {
   return __longlong_as_double(__double_as_longlong((double)a.diagonal[i]) + (long long)a.diagonal_tail[i]);
 }

@@ -173,7 +173,7 @@ static ht_status make_streaming(ht_engine *e) {
 }
 
 /* With a diagonal M or inverse blocks, by level and by log2 of the rows a thread; the last for one row a thread and many threads. */
-enum { MANY_THREADS = 4 };
+enum { MANY_THREADS = 4, LONG_ROWS_MOST = 2 };
 #define ROWS(name, bits)                                                                                                                   \
   {                                                                                                                                        \
     HT_KERNEL_##name##_1_##bits, HT_KERNEL_##name##_2_##bits, HT_KERNEL_##name##_4_##bits, HT_KERNEL_##name##_8_##bits,                    \
@@ -188,10 +188,48 @@ static const ht_kernel persistent_kernels[2][HT_LEVELS][MANY_THREADS + 1] = {LEV
 static ht_kernel persistent_kernel(const ht_engine *e, int level) {
   int rows_log2 = 0;
   while (1 << rows_log2 < e->rows) rows_log2++;
+  if (level == HT_LEVEL_64 && e->long_halos)
+    return e->block > 32 * HT_WIDE_WARPS ? HT_KERNEL_cg_persistent_long_many_1_64
+           : rows_log2                   ? HT_KERNEL_cg_persistent_long_2_64
+                                         : HT_KERNEL_cg_persistent_long_1_64;
   return persistent_kernels[e->v.inverse_blocks != NULL][level][e->block > 32 * HT_WIDE_WARPS ? MANY_THREADS : rows_log2];
 }
 
 static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cuda->shared_block_bytes - STATIC_SHARED); }
+
+/* Units that a block keeps decoded in shared memory, beside p and what else of a patch lies there. */
+static int units_kept(const ht_engine *e, int level) {
+  static const int64_t value_bytes[HT_LEVELS] = {4, 8, 16};
+  const ht_store *store = e->store;
+  int64_t columns = store->view.patch_rows + store->rows->halo_most, unit = (value_bytes[level] + 4) * HT_WARP + 8;
+  if (e->v.inverse_blocks) columns += 2 * store->view.patch_rows;                   /* two vectors more */
+  if (level == HT_LEVEL_64 && e->long_halos) columns += 2 * store->rows->halo_most; /* messages */
+  int64_t rest = e->cuda->shared_block_bytes - STATIC_SHARED - (columns + 4) * 8;
+  return smaller(rest > 0 ? rest / unit : 0, INT32_MAX);
+}
+
+static int64_t most_units(const ht_store *store) {
+  const ht_arrangement *rows = store->rows;
+  int64_t most = 0;
+  for (int64_t p = 0; p < store->view.patches; p++) {
+    int64_t units = rows->slice[rows->patch_slice[p + 1]].unit - rows->slice[rows->patch_slice[p]].unit;
+    if (units > most) most = units;
+  }
+  return most;
+}
+
+/* Where halos are longer than one and a half rows a thread, messages are asked for together and collected in shared memory: if the matrix
+ * has room there, too. */
+static void choose_threads(ht_engine *e) {
+  const ht_store *store = e->store;
+  int64_t slices = store->rows->patch_slices_most, most = slices > HT_NARROW_WARPS ? HT_WIDE_WARPS : HT_NARROW_WARPS,
+          warps = slices < most ? slices : most;
+  for (e->rows = 1; e->rows * warps < slices;) e->rows *= 2;
+  e->long_halos = !e->v.inverse_blocks && e->rows <= LONG_ROWS_MOST && 2 * store->rows->halo_most > 3 * 32 * warps;
+  if (e->long_halos) e->long_halos = most_units(store) <= units_kept(e, HT_LEVEL_64);
+  if (e->long_halos && warps < HT_WIDE_WARPS) warps = HT_WIDE_WARPS; /* those without rows collect, too */
+  e->block = (unsigned)(32 * warps);
+}
 
 static ht_status make_persistent(ht_engine *e) {
   static const uint32_t first[2] = {2, 2}; /* whose tags nothing has yet */
@@ -202,10 +240,7 @@ static ht_status make_persistent(ht_engine *e) {
   HT_TRY(e->ctx, ht_cuda_fill(e->cuda, HT_MAIL_BYTES, 0, e->v.sums));
   HT_TRY(e->ctx, ht_cuda_fill(e->cuda, rows, 0, e->v.exchange));
   HT_TRY(e->ctx, ht_cuda_send(e->cuda, sizeof first, first, e->v.epochs));
-  int64_t slices = store->rows->patch_slices_most, most = slices > HT_NARROW_WARPS ? HT_WIDE_WARPS : HT_NARROW_WARPS,
-          warps = slices < most ? slices : most;
-  e->block = (unsigned)(32 * warps);
-  for (e->rows = 1; e->rows * warps < slices;) e->rows *= 2;
+  choose_threads(e);
   for (int level = 0; level < HT_LEVELS; level++) { /* loads the kernels, too */
     int blocks;
     HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, persistent_kernel(e, level), e->block, persistent_shared(e), &blocks));
@@ -483,13 +518,8 @@ static ht_status run_graphs(ht_engine *e, const ht_cg_state *s) {
 }
 
 static ht_status run_persistent(ht_engine *e) {
-  static const int64_t value_bytes[HT_LEVELS] = {4, 8, 16};
-  const ht_store *store = e->store;
   ht_store_view *a = &e->store->view;
-  int64_t columns = a->patch_rows + store->rows->halo_most, unit = (value_bytes[e->highest] + 4) * HT_WARP + 8;
-  if (e->v.inverse_blocks) columns += 2 * a->patch_rows; /* two vectors more */
-  int64_t rest = e->cuda->shared_block_bytes - STATIC_SHARED - (columns + 4) * 8;
-  int kept = smaller(rest / unit, INT32_MAX);
+  int kept = units_kept(e, e->highest);
   ht_launch launch = {.grid = (unsigned)a->patches, .block = e->block, .shared_bytes = persistent_shared(e), .cooperative = 1};
   return ht_cuda_launch(e->cuda, persistent_kernel(e, e->highest), launch, HT_ARGS(a, &e->v, &kept));
 }

@@ -30,8 +30,9 @@ struct ht_engine {
   int update_blocks, multiply_blocks[HT_ENGINE_MODES], precondition_blocks, stride; /* precondition_blocks: 0 where M is diagonal */
   /* persistent */
   unsigned block;
-  int rows;  /* a thread */
-  int exact; /* all values were exact at 16 bits when it was made: it has a kernel for that */
+  int rows;       /* a thread */
+  int long_halos; /* whether they are collected in shared memory */
+  int exact;      /* all values were exact at 16 bits when it was made: it has a kernel for that */
   /* the paper's */
   ht_tilecsc_view tiles;
   ht_cuda_tiles_facts facts;

@@ -146,12 +146,39 @@ __device__ inline pair decode(const loaded &v, int j, int encoding, int level) {
   return {decode_64(encoding, first, v.tail[j].x), decode_64(encoding, second, v.tail[j].y)};
 }
 
+struct indices;
+struct patch_indices;
+
 // A vector in global memory that does not change while the kernel runs. SHORT: its products with 16-bit values may be summed in FP32.
 template <class Number, bool SHORT = false> struct global_vector {
   typedef Number number;
+  typedef ht::indices indices;
   static constexpr bool short_sums = SHORT;
   const Number *__restrict__ at;
   __device__ Number operator()(int base, uint32_t index) const { return __ldg(at + (base + (int)index)); }
+};
+
+__device__ inline int halo_row(const ht_store_view &a, int at) { return a.halo_16 ? (int)__ldg(a.halo_16 + at) : __ldg(a.halo + at); }
+
+// The same where columns are a patch's: its own rows, then its halo.
+struct patch_vector {
+  typedef double number;
+  typedef patch_indices indices;
+  static constexpr bool short_sums = false;
+  const ht_store_view &a;
+  const double *__restrict__ at;
+  int64_t own;
+  int rows, halo;
+  __device__ patch_vector(const ht_store_view &a, int64_t row, const double *at) : a(a), at(at), rows((int)a.patch_rows) {
+    int64_t patch = row / a.patch_rows;
+    halo = a.halo_start[patch];
+    own = patch * a.patch_rows;
+  }
+  __device__ double operator()(int, uint32_t index) const {
+    int row = (int)own + (int)index, far = halo + ((int)index - rows);
+    if ((int)index >= rows) row = a.halo_16 ? (int)__ldg(a.halo_16 + far) : __ldg(a.halo + far);
+    return __ldg(at + row);
+  }
 };
 
 // The sum of a lane's products in a group, not yet scaled. 16-bit integers times FP32 numbers are summed in FP32: what that loses, 2^-24 of
@@ -199,6 +226,21 @@ struct indices {
     for (int64_t b = first; b < last; b++) level = max(level, (int)__ldg(block_level + b));
     return level;
   }
+};
+
+// The same with patches, where no group has a base.
+struct patch_indices {
+  int64_t shift;
+
+  template <int UNITS> __device__ int fetch(const ht_store_view &a, int64_t unit, int lane, uint32_t *index) const {
+    loaded v;
+    load_index<UNITS>(v, a, unit + shift, lane);
+#pragma unroll
+    for (int j = 0; j < UNITS; j++) index[2 * j] = v.index[j] & 0xffffu, index[2 * j + 1] = v.index[j] >> 16;
+    return 0;
+  }
+  // Column blocks are not known.
+  __device__ int asked(const ht_store_view &, const ht_group_info &, int64_t, bool, int, const uint8_t *) const { return LEVEL_64; }
 };
 
 __device__ inline int lead_of(const ht_store_view &a, int row) { return a.node == 1 ? row : row - row % a.node; }
@@ -304,7 +346,8 @@ template <int MODE, class Vector>
 __device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_info &s, int lane, const uint8_t *levels, int uniform,
                                         const Vector &p, units_read *read) {
   double sum = s.by_offset ? multiply_units<MODE>(a, s, lane, offsets(a, s, lane), levels, uniform, p, read)
-                           : multiply_units<MODE>(a, s, lane, indices{(int64_t)s.index - (int64_t)s.unit}, levels, uniform, p, read);
+                           : multiply_units<MODE>(a, s, lane, typename Vector::indices{(int64_t)s.index - (int64_t)s.unit}, levels, uniform,
+                                                  p, read);
   for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
   return sum;
 }
@@ -313,6 +356,11 @@ __device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_i
 __device__ inline double diagonal_at(const ht_store_view &a, int64_t row, int level) {
   if (level == LEVEL_16) return a.diagonal_16[row];
   return level == LEVEL_32 ? a.diagonal_32[row] : diagonal_exact(a, row); // FP32 would lose more than all other entries do
+}
+// The same with patches.
+__device__ inline double patch_diagonal_at(const ht_store_view &a, int64_t row, int level) {
+  if (level != LEVEL_16) return diagonal_at(a, row, level);
+  return (double)a.diagonal[row] + (double)__uint_as_float((uint32_t)a.delta_16[row] << 16);
 }
 
 } // namespace ht

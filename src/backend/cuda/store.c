@@ -23,20 +23,35 @@ void ht_cuda_store_plan(ht_context *ctx, const ht_csr_view *a, int64_t block, ht
   *plan = persistent ? (ht_store_plan){HT_STORE_ENGINE_PERSISTENT, rows} : (ht_store_plan){HT_STORE_ENGINE_STREAMING, 0};
 }
 
+/* Numbers of rows in the width that they have on the device: 16 bits where those reach; -1 becomes the largest. */
+static ht_status send_rows(ht_store *store, int64_t count, const int32_t *from, const int32_t *to, const uint16_t *to_16) {
+  uint16_t *narrow;
+  if (!to_16) return ht_cuda_send(store->cuda, count * 4, from, (void *)(uintptr_t)to);
+  HT_TRY(store->ctx, ht_allocate(store->ctx, count, sizeof *narrow, &narrow));
+  for (int64_t i = 0; i < count; i++) narrow[i] = (uint16_t)from[i];
+  ht_status status = ht_cuda_send(store->cuda, count * 2, narrow, (void *)(uintptr_t)to_16);
+  ht_release(store->ctx, narrow);
+  return status;
+}
+
 /* All that does not depend on the number of groups, in one allocation, which v->slice releases. */
 static ht_status place_rows(ht_store *store) {
   ht_store_view *v = &store->view;
-  int64_t patches = v->patches ? v->patches + 1 : 0, halo = v->patches ? store->rows->halo_start[v->patches] : 0;
-  const ht_cuda_part parts[] = {{(v->slices + 1) * (int64_t)sizeof *store->rows->slice, &v->slice},
-                                {v->padded * 4, &v->order},
-                                {v->n * 4, &v->position},
+  const ht_arrangement *rows = store->rows;
+  int64_t patches = v->patches ? v->patches + 1 : 0, halo = v->patches ? rows->halo_start[v->patches] : 0;
+  int narrow = v->padded < HT_NO_ROW_16, narrow_halo = narrow && rows->patch_slices_most <= HT_NARROW_SLICES_MOST;
+  const ht_cuda_part parts[] = {{(v->slices + 1) * (int64_t)sizeof *rows->slice, &v->slice},
                                 {patches * 4, &v->patch_slice},
                                 {patches * 4, &v->halo_start},
-                                {halo * 4, &v->halo},
                                 {v->patches ? v->padded : 0, &v->boundary},
+                                {narrow ? 0 : v->padded * 4, &v->order},
+                                {narrow ? v->padded * 2 : 0, &v->order_16},
+                                {narrow_halo ? 0 : halo * 4, &v->halo},
+                                {narrow_halo ? halo * 2 : 0, &v->halo_16},
                                 {v->padded * 2, &v->exponent},
                                 {v->padded * 4, &v->diagonal},
-                                {v->padded * 4, &v->diagonal_16},
+                                {v->patches ? 0 : v->padded * 4, &v->diagonal_16},
+                                {v->patches ? v->padded * 2 : 0, &v->delta_16},
                                 {v->padded * 8, &v->diagonal_32},
                                 {v->padded * 4, &v->diagonal_tail},
                                 {v->blocks * 4, &v->error_16},
@@ -47,14 +62,15 @@ static ht_status place_rows(ht_store *store) {
                                 {v->padded * 8, &store->y},
                                 {v->blocks, &store->block_level},
                                 {HT_COUNTS * 8, &store->counts}};
-  const void *const from[] = {store->rows->slice,      store->rows->order, store->rows->position, store->rows->patch_slice,
-                              store->rows->halo_start, store->rows->halo,  store->rows->boundary};
+  const void *const from[] = {rows->slice, rows->patch_slice, rows->halo_start, rows->boundary};
   enum { PARTS = sizeof parts / sizeof *parts, SENT = sizeof from / sizeof *from, WORK = 5 };
   HT_TRY(store->ctx, ht_cuda_allocate_parts(store->cuda, PARTS, parts));
   ht_lap(store->ctx, HT_PHASE_allocating);
   for (int k = 0; k < PARTS - WORK; k++) store->bytes += parts[k].bytes;
   for (int k = 0; k < SENT; k++) /* the slices once more when their units are known */
     HT_TRY(store->ctx, ht_cuda_send(store->cuda, parts[k].bytes, from[k], *(void **)parts[k].to));
+  HT_TRY(store->ctx, send_rows(store, v->padded, rows->order, v->order, v->order_16));
+  HT_TRY(store->ctx, send_rows(store, halo, rows->halo, v->halo, v->halo_16));
   return HT_OK;
 }
 
@@ -129,7 +145,8 @@ static ht_status create(ht_store *store, const ht_csr_view *a, const ht_store_op
   HT_TRY(store->ctx, ht_cuda_store_build(store, a, options->diagonal));
   keep_rows(store, options);
   const ht_store_view *v = &store->view;
-  store->bytes += v->units * (HT_WARP * (4 + 4 + 8) + (int64_t)sizeof *v->info) + v->index_units * (HT_WARP * 4 + 4) + v->offsets * 4;
+  store->bytes += v->units * (HT_WARP * (4 + 4 + 8) + (int64_t)sizeof *v->info) + v->index_units * (HT_WARP * 4 + (v->patches ? 0 : 4)) +
+                  v->offsets * 4;
   store->info.bytes = store->bytes;
   return HT_OK;
 }
@@ -172,16 +189,27 @@ ht_status ht_cuda_store_fetch_exponents(ht_store *store) {
 
 void ht_cuda_store_info(const ht_store *store, ht_store_info *info) { *info = store->info; }
 
+static ht_launch warp_a_slice(const ht_store *store) {
+  int64_t blocks = store->view.slices / 8 + 1;
+  return (ht_launch){.grid = (unsigned)(blocks < 1 << 20 ? blocks : 1 << 20), .block = 256};
+}
+
 void ht_cuda_store_multiply(ht_store *store, const uint8_t *block_level, const double *x, double *y) {
   ht_cuda *cuda = store->cuda;
   ht_store_view *v = &store->view;
   int sign = 1;
   const uint8_t *level = block_level ? store->block_level : NULL;
-  ht_launch warps = {.grid = (unsigned)(v->slices / 8 + 1 < 1 << 20 ? v->slices / 8 + 1 : 1 << 20), .block = 256};
   if (block_level) ht_cuda_copy(cuda, v->blocks, block_level, store->block_level);
   ht_cuda_launch(cuda, HT_KERNEL_store_gather, ht_cuda_over(v->padded), HT_ARGS(v, &sign, &x, &store->x));
-  ht_cuda_launch(cuda, HT_KERNEL_store_multiply, warps, HT_ARGS(v, &level, &store->x, &store->y));
+  ht_cuda_launch(cuda, HT_KERNEL_store_multiply, warp_a_slice(store), HT_ARGS(v, &level, &store->x, &store->y));
   ht_cuda_launch(cuda, HT_KERNEL_store_scatter, ht_cuda_over(v->padded), HT_ARGS(v, &sign, &store->y, &y));
+}
+
+void ht_cuda_store_residual(ht_store *store, const double *x, const double *b, double *r) {
+  ht_store_view *v = &store->view;
+  int sign = 1;
+  ht_cuda_launch(store->cuda, HT_KERNEL_store_gather, ht_cuda_over(v->padded), HT_ARGS(v, &sign, &x, &store->x));
+  ht_cuda_launch(store->cuda, HT_KERNEL_store_residual, warp_a_slice(store), HT_ARGS(v, &store->x, &b, &r));
 }
 
 void ht_cuda_store_release(ht_store *store) {

@@ -57,7 +57,7 @@ struct walker {
   // Whether that number, which column() gave, is the column's: a patch may have been made for another pattern.
   __device__ bool is_listed(int c) const {
     return !a.patches || (c < a.patch_rows                     ? own + c
-                          : halo + c - a.patch_rows < halo_end ? a.halo[halo + c - a.patch_rows]
+                          : halo + c - a.patch_rows < halo_end ? halo_row(a, (int)(halo + c - a.patch_rows))
                                                                : -1) == rows.columns[at];
   }
   // The column's number in the store: in solver order, or in the patch's list.
@@ -69,7 +69,7 @@ struct walker {
     int low = halo, high = halo_end - 1;
     while (low < high) {
       int middle = (low + high) / 2;
-      if (a.halo[middle] < c)
+      if (halo_row(a, middle) < c)
         low = middle + 1;
       else
         high = middle;
@@ -166,7 +166,7 @@ __device__ inline void sort_row(const ht_store_view &a, const ht_rows_view &rows
   double value[MOST];
   for (int k = 0; k < MOST; k++) {
     int e = lane + WIDTH * k;
-    place[k] = e < length ? a.position[from[begin + e]] : INT_MAX;
+    place[k] = e < length ? rows.position[from[begin + e]] : INT_MAX;
     if (rows.values) value[k] = e < length ? rows.values[begin + e] : 0;
     rank[k] = 0;
   }
@@ -209,7 +209,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
       else if (own <= HT_SORTED_MOST)
         sort_row<32, HT_SORTED_MOST / 32>(a, rows, from, at, own);
       else
-        for (int e = lane; e < own; e += 32) const_cast<int32_t *>(rows.columns)[at + e] = a.position[from[at + e]];
+        for (int e = lane; e < own; e += 32) const_cast<int32_t *>(rows.columns)[at + e] = rows.position[from[at + e]];
     }
   }
 }
@@ -317,7 +317,7 @@ __device__ inline int exact_level(const segments s[HT_GROUP_ENTRIES]) {
 
 __device__ inline void write_indices(const ht_store_view &a, int64_t unit, bool whole, int lane, int base,
                                      const entry taken[HT_GROUP_ENTRIES]) {
-  if (lane == 0) a.base[unit] = base;
+  if (lane == 0 && a.base) a.base[unit] = base;
   for (int j = 0; j < (whole ? 2 : 1); j++) {
     uint32_t index[2];
     for (int k = 0; k < 2; k++) index[k] = taken[2 * j + k].column == NONE ? 0 : (uint32_t)(taken[2 * j + k].column - base);
@@ -370,6 +370,15 @@ __device__ inline void fill_group(const ht_store_view &a, const walker &w, int64
   for (int asked = LEVEL_16; asked <= LEVEL_64; asked++) l.read[asked] += (whole ? 2 : 1) << level_of(info, asked);
 }
 
+// What the diagonal is at 16 bits.
+__device__ inline double write_diagonal_16(const ht_store_view &a, int64_t row, double d, double delta) {
+  if (a.patches)
+    a.delta_16[row] = (uint16_t)((__float_as_uint((float)delta) + 0x8000u) >> 16);
+  else
+    a.diagonal_16[row] = (float)(d + delta);
+  return a.patches ? patch_diagonal_at(a, row, LEVEL_16) : diagonal_at(a, row, LEVEL_16);
+}
+
 // What a level is to add to the diagonal: where scales differ widely it would drown it.
 __device__ inline double bounded(double delta) { return fabs(delta) <= 1 ? delta : 0; }
 
@@ -380,8 +389,7 @@ __device__ inline void finish_row(const ht_store_view &a, int64_t row, const dou
   a.diagonal[row] = narrow;
   a.diagonal_32[row] = d + (a.node > 1 ? 0 : bounded(l.delta_32));
   a.diagonal_tail[row] = (int32_t)(__double_as_longlong(d) - __double_as_longlong((double)narrow));
-  a.diagonal_16[row] = (float)(d + delta);
-  double off_16 = (double)(float)(d + delta) - d, off_32 = d - a.diagonal_32[row];
+  double off_16 = write_diagonal_16(a, row, d, delta) - d, off_32 = d - a.diagonal_32[row];
   double e32 = l.error_32 + off_32 * off_32, e16 = fmax(l.error_16 + off_16 * off_16, e32);
   error[0] = __float_as_int(__double2float_ru(sqrt(e16)));
   error[1] = __float_as_int(__double2float_ru(sqrt(e32)));
@@ -426,7 +434,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
     l.constant = row_sum(l.constant, s.lanes_log2);
     bool keeps = false;
     int error[2] = {0, 0};
-    if ((lane & (1 << s.lanes_log2) - 1) == 0 && a.order[w.row] >= 0) {
+    if ((lane & (1 << s.lanes_log2) - 1) == 0 && callers_row(a, w.row) >= 0) {
       finish_row(a, w.row, diagonal, l, error);
       keeps = fabs(diagonal[w.row] + l.constant) <= KEPT * diagonal[w.row];
     }
@@ -481,7 +489,7 @@ __device__ inline bool differs(const walker &w, double value) {
 }
 
 // Entries of the lane's group that are wrong.
-__device__ inline unsigned verify_by_index(walker &w, int64_t unit, bool whole, int lane, const indices &columns) {
+template <class Columns> __device__ inline unsigned verify_by_index(walker &w, int64_t unit, bool whole, int lane, const Columns &columns) {
   decoded d = decode_group(w.a, unit, whole, lane, columns);
   unsigned bad = 0;
   for (int k = 0; k < (whole ? 4 : 2); k++) {
@@ -524,9 +532,10 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
   unsigned bad = 0;
   for (int64_t begin = s.unit, unit = begin, end = begin + s.units; unit < end; unit += 2)
     bad += s.by_offset ? verify_by_offset(w, unit, unit + 1 < end, lane, offsets(a, s, lane))
+           : a.patches ? verify_by_index(w, unit, unit + 1 < end, lane, patch_indices{(int64_t)s.index - begin})
                        : verify_by_index(w, unit, unit + 1 < end, lane, indices{(int64_t)s.index - begin});
   bad += w.at < w.end;
-  if ((lane & (1 << s.lanes_log2) - 1) == 0 && a.order[w.row] >= 0) bad += diagonal_exact(a, w.row) != diagonal[w.row];
+  if ((lane & (1 << s.lanes_log2) - 1) == 0 && callers_row(a, w.row) >= 0) bad += diagonal_exact(a, w.row) != diagonal[w.row];
   if (bad) atomicAdd(wrong, (unsigned long long)bad);
 }
 
@@ -535,13 +544,13 @@ extern "C" __global__ void ht_store_scale(const __grid_constant__ ht_store_view 
                                           unsigned long long *counts) {
   int most = 0, bad = 0;
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x) {
-    double d = a.order[i] < 0 ? 0 : given[a.order[i]];
+    double d = callers_row(a, i) < 0 ? 0 : given[callers_row(a, i)];
     int x = 0, e;
     if (d > 0 && !isinf(d)) frexp(d, &x);
     e = x >= 0 ? x / 2 : -((1 - x) / 2);
     exponent[i] = (int16_t)e;
     diagonal[i] = scalbn(d, -2 * e);
-    if (a.order[i] >= 0) most = max(most, e + HT_EXPONENT_RANGE);
+    if (callers_row(a, i) >= 0) most = max(most, e + HT_EXPONENT_RANGE);
     if (abs(e) > HT_SCALE_MOST) bad = max(bad, (int)(a.padded - i));
   }
   most = warp_max(most), bad = warp_max(bad);
@@ -559,27 +568,12 @@ extern "C" __global__ void ht_store_invert(int64_t padded, const double *diagona
 // to = S^sign from, into solver order (padding 0), and back to the caller's.
 extern "C" __global__ void ht_store_gather(const __grid_constant__ ht_store_view a, int sign, const double *from, double *to) {
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x)
-    to[i] = a.order[i] < 0 ? 0 : scalbn(from[a.order[i]], sign * a.exponent[i]);
+    to[i] = callers_row(a, i) < 0 ? 0 : scalbn(from[callers_row(a, i)], sign * a.exponent[i]);
 }
 extern "C" __global__ void ht_store_scatter(const __grid_constant__ ht_store_view a, int sign, const double *from, double *to) {
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x)
-    if (a.order[i] >= 0) to[a.order[i]] = scalbn(from[i], sign * a.exponent[i]);
+    if (callers_row(a, i) >= 0) to[callers_row(a, i)] = scalbn(from[i], sign * a.exponent[i]);
 }
-
-namespace {
-
-// Columns of a patch: its own rows, then its halo.
-struct patch_vector {
-  typedef double number;
-  static constexpr bool short_sums = false;
-  const double *at;
-  const int32_t *halo;
-  int64_t own;
-  int rows;
-  __device__ double operator()(int, uint32_t index) const { return __ldg(at + ((int)index < rows ? own + index : halo[index - rows])); }
-};
-
-} // namespace
 
 // y^ = A^ x^ in solver order. A warp a slice.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
@@ -587,14 +581,16 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
   int lane = threadIdx.x & 31;
   for (int64_t slice = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; slice < a.slices; slice += (int64_t)gridDim.x * WARPS) {
     ht_slice_info s = a.slice[slice];
-    int64_t row = s.row + (lane >> s.lanes_log2), patch = a.patches ? s.row / a.patch_rows : 0;
+    int64_t row = s.row + (lane >> s.lanes_log2);
     double sum;
     if (a.patches) { // a patch reads all its columns at the level of the slice's own rows: column blocks are not known here
-      patch_vector p = {x, a.halo + a.halo_start[patch], patch * a.patch_rows, (int)a.patch_rows};
-      sum = multiply_slice<BY_GROUP>(a, s, lane, nullptr, block_level ? block_level[s.row / 64] : LEVEL_64, p, nullptr);
+      int level = block_level ? block_level[s.row / 64] : LEVEL_64;
+      sum = multiply_slice<BY_GROUP>(a, s, lane, nullptr, level, patch_vector(a, s.row, x), nullptr);
     } else {
       sum = multiply_slice<BY_GROUP>(a, s, lane, block_level, LEVEL_64, global_vector<double>{x}, nullptr);
     }
-    if ((lane & (1 << s.lanes_log2) - 1) == 0) y[row] = sum + diagonal_at(a, row, block_level ? block_level[row / 64] : LEVEL_64) * x[row];
+    if (lane & (1 << s.lanes_log2) - 1) continue;
+    int level = block_level ? block_level[row / 64] : LEVEL_64;
+    y[row] = sum + (a.patches ? patch_diagonal_at(a, row, level) : diagonal_at(a, row, level)) * x[row];
   }
 }

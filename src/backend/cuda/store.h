@@ -13,12 +13,13 @@ typedef struct ht_arrangement {
   int users;
   int complete; /* the units are known */
   const char *ordering;
-  ht_store_plan plan;        /* what became of the one that was asked for */
-  ht_store_view view;        /* its numbers; the pointers are each store's own */
-  int32_t *order, *position; /* as in the view */
-  int sorted;                /* the order is the natural one, with padding perhaps: rows lie in the CSR as they are sent */
-  int identity;              /* and without any padding but behind the last row */
-  int64_t *start;            /* padded + 1: nonzeros before each row */
+  ht_store_plan plan; /* what became of the one that was asked for */
+  ht_store_view view; /* its numbers; the pointers are each store's own */
+  int32_t *order;     /* as in the view */
+  int32_t *position;  /* n: the caller's order to the solver's */
+  int sorted;         /* the order is the natural one, with padding perhaps: rows lie in the CSR as they are sent */
+  int identity;       /* and without any padding but behind the last row */
+  int64_t *start;     /* padded + 1: nonzeros before each row */
   ht_slice_info *slice;
   int32_t *patch_slice, *halo_start, *halo;
   uint8_t *boundary;

@@ -109,7 +109,7 @@ static ht_status allocate_groups(ht_store *store) {
   int64_t lanes = v->units * HT_WARP;
   const ht_cuda_part parts[] = {{(v->units + HT_WARP) * (int64_t)sizeof *v->info, &v->info}, /* a warp reads 32 at once, from any on */
                                 {v->index_units * HT_WARP * 4, &v->index},
-                                {(v->index_units + HT_WARP) * 4, &v->base},
+                                {v->patches ? 0 : (v->index_units + HT_WARP) * 4, &v->base},
                                 {lanes * 4, &v->head},
                                 {lanes * 4, &v->mid},
                                 {lanes * 8, &v->tail},
@@ -165,7 +165,8 @@ ht_status ht_cuda_store_tell(ht_store *store, int64_t nnz, const unsigned long l
   info->share_constant = (double)counts[HT_COUNT_CONSTANT] / (double)v->n;
   info->share_gathered = v->units ? (double)v->index_units / (double)v->units : 0;
   info->share_exact_32 = (double)counts[HT_COUNT_EXACT_32] / (double)nnz;
-  double rest = (double)v->index_units * (HT_WARP * 4 + 4) + (double)v->units * 2 + (double)v->slices * 16, rows = (double)v->padded;
+  double rest = (double)v->index_units * (HT_WARP * 4 + (v->patches ? 0 : 4)) + (double)v->units * 2 + (double)v->slices * 16,
+         rows = (double)v->padded;
   const double diagonal[HT_LEVELS] = {4, 8, 8};
   for (int level = 0; level < HT_LEVELS; level++) {
     double read = (double)counts[HT_COUNT_READ + level],

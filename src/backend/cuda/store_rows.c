@@ -8,6 +8,8 @@
 enum {
   THREADS_MOST = 512, /* of a block of the persistent engine with several lanes a row */
   WINDOW = 1024,      /* rows that are sorted together where there are no patches */
+  FEW_PAIRS = 6,      /* of a lane at most, if there are threads for more lanes */
+  MANY_PAIRS = 8,     /* the same if those were more than half of THREADS_MOST */
   LANE_UNITS = 32,    /* a lane's of a slice at most */
   SORTED_LENGTHS = 4096,
   PARALLEL_FROM = 20000 /* rows */
@@ -110,14 +112,16 @@ static ht_status make_order(ht_store *store, const ht_csr_view *a, const int32_t
 
 /* ---- slices ---- */
 
-/* Lanes a row, so that the persistent engine's threads all have work, as far as a row has entries for them: latencies are what its time is
- * made of. */
+/* Lanes a row: as few as leave each no more pairs of entries than are multiplied while latencies pass, and none without a thread. Fewer
+ * warps meet sooner, the more so the more they are, and short rows leave fewer places empty. */
 static int least_lanes_log2(const ht_store *store, const ht_csr_view *a) {
   int lanes_log2 = 0;
-  if (!store->plan.patch_rows) return 0;
   double pairs = (double)a->nnz / (double)a->n / 2;
-  while (lanes_log2 < HT_LANES_LOG2_MOST && store->plan.patch_rows << (lanes_log2 + 1) <= THREADS_MOST && (2 << lanes_log2) <= pairs)
-    lanes_log2++;
+  if (!store->plan.patch_rows) return 0;
+  for (; lanes_log2 < HT_LANES_LOG2_MOST; lanes_log2++) {
+    int64_t threads = store->plan.patch_rows << (lanes_log2 + 1);
+    if (threads > THREADS_MOST || pairs <= (threads > THREADS_MOST / 2 ? MANY_PAIRS : FEW_PAIRS) << lanes_log2) break;
+  }
   return lanes_log2;
 }
 

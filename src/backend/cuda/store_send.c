@@ -56,11 +56,13 @@ static ht_status allocate_windows(ht_traffic *t) {
   int two = p.slices < store->view.slices && t->source != HT_FROM_DEVICE,
       keeps = t->source == HT_FROM_HOST_TWICE && two && all * 4 <= KEPT_MOST;
   t->windows = two ? 2 : 1;
+  int64_t placed = store->rows->identity ? 0 : store->view.n;
   ht_rows_view *w = t->window;
   const ht_cuda_part parts[] = {{(rows + 1) * 8, &w[0].start},       {nnz * 8, &w[0].values},       {nnz * 4, &w[0].columns},
                                 {two * (rows + 1) * 8, &w[1].start}, {two * nnz * 8, &w[1].values}, {two * nnz * 4, &w[1].columns},
-                                {keeps * all * 4, &t->kept}};
+                                {keeps * all * 4, &t->kept},         {placed * 4, &w[0].position}};
   HT_TRY(store->ctx, ht_cuda_allocate_parts(store->cuda, sizeof parts / sizeof *parts, parts));
+  w[1].position = w[0].position;
   return HT_OK;
 }
 
@@ -78,6 +80,8 @@ ht_status ht_traffic_begin(ht_store *store, const ht_csr_view *a, ht_source sour
   t->whole = t->room == INT64_MAX;
   HT_TRY(store->ctx, ht_cuda_copies(store->cuda));
   HT_TRY(store->ctx, allocate_windows(t));
+  if (t->window[0].position)
+    HT_TRY(store->ctx, ht_cuda_send(store->cuda, store->view.n * 4, store->rows->position, (void *)(uintptr_t)t->window[0].position));
   for (int w = 0; w < HT_WINDOWS; w++) HT_TRY(store->ctx, ht_cuda_mark(store->cuda, store->cuda->stream, &t->done[w]));
   return HT_OK;
 }

@@ -14,9 +14,9 @@ enum { HT_WINDOWS = 2 };
 /* Where the CSR lies; TWICE: there will be two passes, the first over the columns. */
 typedef enum ht_source { HT_FROM_HOST, HT_FROM_HOST_TWICE, HT_FROM_DEVICE } ht_source;
 
-/* What the device holds of the CSR while a store is built: 64 MiB at most, or the slice that is longer. Either all rows in one window, or
- * two windows in turn, one of which is filled by the copy engine while kernels work on the other, and all columns where these are few: they
- * are looked at twice when a pattern is new. */
+/* What the device holds of the CSR while a store is built: 64 MiB at most, or the slice that is longer; and where each row lies. Either all
+ * rows in one window, or two windows in turn, one of which is filled by the copy engine while kernels work on the other, and all columns
+ * where these are few: they are looked at twice when a pattern is new. */
 typedef struct ht_traffic {
   ht_store *store;
   const ht_csr_view *a;

@@ -1,6 +1,6 @@
 // A CSR that lies on the device already: what the host would have looked at, and its rows in solver order. Nothing is believed: where the
 // arrays do not have the pattern that the store was made for, that is counted. SPDX-License-Identifier: BSD-3-Clause
-#include "backend/cuda/view.h"
+#include "backend/cuda/decode.cuh"
 #include <cfloat>
 
 namespace {
@@ -105,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(256)
   int lane = threadIdx.x % LANES;
   unsigned other = 0;
   for (int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / LANES; i < count; i += (int64_t)gridDim.x * blockDim.x / LANES) {
-    int row = a.order[first + i];
+    int row = ht::callers_row(a, first + i);
     if (row < 0) continue;
     row_span span(from, row);
     int64_t to = rows.start[i] - rows.start[0], length = rows.start[i + 1] - rows.start[i];

@@ -18,8 +18,9 @@
  *
  * Values: head, mid and tail as in ht_split_view, for each group FIXED (with its exponent), FLOAT or RAW. At the 16-bit level a FLOAT
  * group is read at 32 bits, because BF16 would lose more than FIXED ever does; a RAW group is read whole at every level. The diagonal
- * stands apart: in FP32, and the tail that makes it exact; in FP32 with delta16 added; and in FP64 with delta32, which is 0 where a node
- * has several unknowns. Each delta makes its level agree with A on the constant vector. SPDX-License-Identifier: BSD-3-Clause */
+ * stands apart: in FP32, and the tail that makes it exact; in FP32 with delta16 added (with patches delta16 itself); and in FP64 with
+ * delta32, which is 0 where a node has several unknowns. Each delta makes its level agree with A on the constant vector.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_BACKEND_CUDA_VIEW_H
 #define HT_BACKEND_CUDA_VIEW_H
 #include <stdint.h>
@@ -33,8 +34,10 @@ enum {
   HT_LANES_LOG2_MOST = 5,
   HT_SORTED_MOST = 256, /* entries of a row that ht_store_sort takes: longer ones come sorted */
   HT_PATCHES_MOST = 160,
+  HT_NARROW_SLICES_MOST = 64, /* where the persistent engine has four rows a thread or fewer */
   HT_PATCH_SLICES_MOST = 128, /* 16 warps of the persistent engine take 8 each */
-  HT_SUMS = 5                 /* rz, pap, rms, sms, rr of an iteration */
+  HT_NO_ROW_16 = 65535,
+  HT_SUMS = 5 /* rz, pap, rms, sms, rr of an iteration */
 };
 
 enum { HT_GROUP_FIXED, HT_GROUP_FLOAT, HT_GROUP_RAW };
@@ -97,30 +100,33 @@ typedef struct ht_store_view {
   const ht_slice_info *slice; /* slices + 1: of the last one only `unit` and `row` count */
   ht_group_info *info;
   uint32_t *index; /* two 16-bit indices a lane, as head and mid */
-  int32_t *base;   /* index_units */
+  int32_t *base;   /* index_units; with patches NULL: all 0 */
   int32_t *offset; /* each list of them from a multiple of four on */
   uint32_t *head, *mid;
-  int64_t *tail; /* two 32-bit tails a lane */
-  float *diagonal, *diagonal_16;
+  int64_t *tail;                 /* two 32-bit tails a lane */
+  float *diagonal, *diagonal_16; /* with patches diagonal_16 is NULL, and what is added to the diagonal at 16 bits stands in BF16: */
+  uint16_t *delta_16;
   double *diagonal_32;
   int32_t *diagonal_tail;
   const int16_t *exponent;    /* of s_i, 0 in the padding */
   float *error_16, *error_32; /* largest column error of each block */
-  const int32_t *order;       /* padded: solver order to the caller's, -1 in the padding */
-  const int32_t *position;    /* n: the caller's order to the solver's */
+  const int32_t *order;       /* padded: solver order to the caller's, -1 in the padding; NULL where 16 bits reach: */
+  const uint16_t *order_16;   /* HT_NO_ROW_16 in the padding */
   /* patches, or 0 and NULL */
   int64_t patches, patch_rows;
   const int32_t *patch_slice; /* patches + 1 */
   const int32_t *halo_start;  /* patches + 1 */
-  const int32_t *halo;        /* rows in solver order, ascending in each patch */
+  const int32_t *halo;        /* rows in solver order, ascending in each patch; NULL where 16 bits reach and */
+  const uint16_t *halo_16;    /* patches have HT_NARROW_SLICES_MOST slices at most */
   const uint8_t *boundary;    /* padded: whether another patch has this row in its halo */
 } ht_store_view;
 
 /* What the build kernels work on: some rows of the CSR. */
 typedef struct ht_rows_view {
   int64_t first_slice, slices;
-  const int64_t *start;   /* of the slices' rows in solver order, from the first slice's first row on */
-  const int32_t *columns; /* in solver order, ascending */
+  const int64_t *start;    /* of the slices' rows in solver order, from the first slice's first row on */
+  const int32_t *columns;  /* in solver order, ascending */
+  const int32_t *position; /* n: the caller's order to the solver's; NULL where that is the same */
   const double *values;
 } ht_rows_view;
 
