@@ -139,12 +139,12 @@ def read_policy(path):
     return tensors, head["__metadata__"], raw, size
 
 
-def constant_policy(path, out, interval=None):
-    """The same network with the bias of its first action, FP64, raised beyond the others: what inference costs when it changes nothing."""
+def constant_policy(path, out, interval=None, action=0):
+    """The same network with the bias of one action (0: FP64, 1: FP32, 2: 16 bits) raised beyond the others: what inference costs when it changes nothing."""
     import numpy as np
     _, _, raw, size = read_policy(path)
     head, data = json.loads(raw[8:8 + size]), bytearray(raw[8 + size:])
-    np.frombuffer(data, "<f4", 1, head["policy.bias"]["data_offsets"][0])[:] = 30000  # within FP16, in which weights are deployed
+    np.frombuffer(data, "<f4", 3, head["policy.bias"]["data_offsets"][0])[action] = 30000  # within FP16, in which weights are deployed
     if interval: head["__metadata__"]["interval"] = str(interval)
     text = json.dumps(head).encode()
     text += b" " * (-len(text) % 8)
