@@ -33,7 +33,7 @@ typedef struct contestant {
   int is_program;
   peer_process *program;
   ht_solver *solver;
-  ht_report report; /* ours: the last */
+  ht_report report;   /* ours: the last */
   double prepare_s;   /* wall time of ht_solver_prepare */
   double error_known; /* of the solve that warms up */
   char error[RESULT_TEXT];

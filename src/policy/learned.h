@@ -8,8 +8,13 @@
  * WINDOW: one action for the whole matrix until the next look, from dimensionless features (policy/features.h). */
 typedef enum { HT_LEARNED_TILES, HT_LEARNED_WINDOW } ht_learned_kind;
 
+/* What training found to be best behind the guard: the network, or one level throughout, which then stands in its place. */
+typedef enum { HT_KEPT_NETWORK, HT_KEPT_64, HT_KEPT_32, HT_KEPT_16, HT_KEPT_COUNT } ht_kept;
+extern const char *const ht_kept_names[HT_KEPT_COUNT]; /* "network", "f64", "f32", "16" */
+
 typedef struct ht_learned {
   ht_learned_kind kind;
+  ht_kept kept; /* of TILES */
   ht_network network;
   int interval;         /* K*: iterations between two decisions */
   char state[16];       /* "paper" of TILES, "features" of WINDOW */

@@ -237,6 +237,20 @@ static ht_status read_architecture(reader *r) {
   return HT_OK;
 }
 
+/* A file that does not tell is from before there was a choice. */
+static ht_status read_kept(reader *r) {
+  const char *kept;
+  if (!json_object_get(r->metadata, "kept")) return HT_OK;
+  HT_TRY(r->ctx, get_text(r, "kept", &kept));
+  int k = 0;
+  while (k < HT_KEPT_COUNT && strcmp(kept, ht_kept_names[k])) k++;
+  HT_CHECK(r->ctx, k < HT_KEPT_COUNT && (k == HT_KEPT_NETWORK || r->learned->kind == HT_LEARNED_TILES), HT_BAD_FORMAT,
+           "%s: expected network, f64, f32 or 16 as 'kept', the last three in a policy of the kind tiles, found '%.40s'" RETRAIN, r->name,
+           kept);
+  r->learned->kept = (ht_kept)k;
+  return HT_OK;
+}
+
 static ht_status read_metadata(reader *r) {
   ht_learned *l = r->learned;
   r->metadata = json_object_get(r->header, "__metadata__");
@@ -248,6 +262,7 @@ static ht_status read_metadata(reader *r) {
   HT_TRY(r->ctx, read_kind(r));
   HT_TRY(r->ctx, read_architecture(r));
   HT_TRY(r->ctx, copy_text(r, "reward", l->reward, sizeof l->reward));
+  HT_TRY(r->ctx, read_kept(r));
   HT_TRY(r->ctx, copy_text(r, "trained_on", l->trained_on, sizeof l->trained_on));
   HT_TRY(r->ctx, copy_text(r, "version", l->version, sizeof l->version));
   return HT_OK;
@@ -399,6 +414,7 @@ static void write_metadata(writer *w, const ht_learned *l, const char *actions) 
   ht_feature_names(names, sizeof names);
   if (l->kind == HT_LEARNED_WINDOW) put_text(w, "features", names);
   put_text(w, "reward", l->reward);
+  if (l->kind == HT_LEARNED_TILES) put_text(w, "kept", ht_kept_names[l->kept]);
   put_text(w, "actions", actions);
   put_number(w, "interval", (uint64_t)l->interval);
   put_number(w, "hidden", (uint64_t)l->network.hidden);

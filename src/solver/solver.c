@@ -37,7 +37,8 @@ struct ht_solver {
   ht_loop *loop;
   ht_guard guard;
   ht_policy_facts facts;
-  ht_learned *policy_read; /* from a policy file, until the policy is made of it */
+  ht_learned *policy_given; /* training's, until the policy is made of it; else NULL */
+  ht_learned *policy_read;  /* the same from a policy file */
   char why[HT_REPORT_TEXT];
   ht_outcome refused; /* a typed outcome known before any iteration, else HT_CONVERGED */
   char refusal[HT_REPORT_TEXT];
@@ -92,6 +93,7 @@ static void forget(ht_solver *s) {
 void ht_solver_destroy(ht_solver *s) {
   if (!s) return;
   forget(s);
+  ht_learned_release(s->ctx, s->policy_given);
   ht_release(s->ctx, s->averaged.values);
   ht_release(s->ctx, s->diagonal);
   ht_release(s->ctx, s->column_reports);
@@ -155,6 +157,12 @@ void ht_solver_set_policy(ht_solver *s, ht_policy_fn fn, void *user) {
 
 void ht_solver_set_chooser(ht_solver *s, const ht_policy_chooser *chooser) {
   s->chooser = *chooser;
+  s->prepared = 0;
+}
+
+void ht_solver_set_learned(ht_solver *s, ht_learned *learned) {
+  ht_learned_release(s->ctx, s->policy_given);
+  s->policy_given = learned;
   s->prepared = 0;
 }
 
@@ -393,7 +401,7 @@ static ht_status update_values(ht_solver *s) {
 /* Where the engine can decide by the policy's network it does, and the direction stays with it. */
 static ht_status give_network(ht_solver *s, ht_policy *p) {
   const ht_backend *backend = s->op->backend;
-  if (!p->learned || p->window || !s->loop->engine || !backend->engine_set_network) return HT_OK;
+  if (!p->learned || p->window || !p->by_network || !s->loop->engine || !backend->engine_set_network) return HT_OK;
   const ht_network *n = &p->learned->network;
   ht_status status = backend->engine_set_network(s->loop->engine, n->weights, n->inputs, n->hidden, n->actions, 0);
   if (status == HT_OK)
@@ -414,7 +422,8 @@ static ht_status make_policy(ht_solver *s) {
   else if (s->chooser.choose)
     HT_TRY(s->ctx, ht_policy_create_chosen(s->ctx, &s->chooser, s->options.policy.budget_eta, p));
   else
-    HT_TRY(s->ctx, ht_policy_create(s->ctx, &s->options.policy, &s->facts, &s->policy_read, p, s->why));
+    HT_TRY(s->ctx,
+           ht_policy_create(s->ctx, &s->options.policy, &s->facts, s->policy_given ? &s->policy_given : &s->policy_read, p, s->why));
   HT_CHECK(s->ctx, (!p->decide && !p->window) || !op->blocks || sees_blocks(s), HT_BAD_OPTION,
            "the policy %s looks at the direction block by block, which the textbook loop cannot on the %s backend's storage; use --engine "
            "auto, or a fixed policy",

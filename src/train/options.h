@@ -11,6 +11,7 @@ enum { HT_TRAIN_PRECOND_NONE, HT_TRAIN_PRECOND_JACOBI, HT_TRAIN_PRECOND_BOTH };
 enum { HT_TRAIN_AUTO, HT_TRAIN_SPLIT, HT_TRAIN_TILECSC };
 enum { HT_LOSS_MEAN, HT_LOSS_SUM };
 enum { HT_CREDIT_OWN, HT_CREDIT_SHARED };
+enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
 
 #define HT_TRAIN_OPTIONS(X)                                                                                                                \
   X(INTEGER, episodes, 1000, 1, 1e9, AT_SOLVE, NULL, "solves to learn from")                                                               \
@@ -19,13 +20,13 @@ enum { HT_CREDIT_OWN, HT_CREDIT_SHARED };
     "what the policy sees: the direction, 64 entries at a time, without its size; or the whole solve in dimensionless numbers")            \
   X(CHOICE, reward, 0, 0, 3, AT_SOLVE, "auto|paper|progress|time",                                                                         \
     "equation 11 of the EvoCG paper, or the progress of the residual less the bytes read, settled by the true residual, or what the "      \
-    "solver itself saves of FP64's modelled time; auto: progress with the state paper, time with features, which take no other")           \
+    "solver saves of FP64's modelled time; auto: time; features take no other")                                                            \
   X(TEXT, actions, 0, 0, 0, AT_SOLVE, "f64@16,f32:0.001@16,f32:0.001@64,16:0.03@16,16:0.03@64,budget:0.03@32",                             \
     "of the state features, f64 the first: f64, f32 or 16, with how far the residual may fall before it is replaced, or budget:THETA, "    \
     "and iterations to the next look")                                                                                                     \
   X(CHOICE, precond, 2, 0, 2, AT_SOLVE, "none|jacobi|both", "preconditioner of the solves (state features)")                               \
   X(REAL, late, 1, 0, 1000, AT_SOLVE, NULL,                                                                                                \
-    "what an iteration beyond 1.05 times those of FP64 costs more, in iterations of FP64 (reward time)")                                   \
+    "what an iteration beyond 1.05 times those of FP64 costs more, in iterations of FP64 (state features)")                                \
   X(CHOICE, rhs, 0, 0, 2, AT_SOLVE, "auto|ones|random",                                                                                    \
     "right-hand side of an episode: A*1, or random entries that change with it; auto: ones with the reward paper, else random")            \
   X(CHOICE, format, 0, 0, 2, AT_SOLVE, "auto|split|tilecsc",                                                                               \
@@ -40,7 +41,7 @@ enum { HT_CREDIT_OWN, HT_CREDIT_SHARED };
     "least traffic")                                                                                                                       \
   X(INTEGER, hidden, 64, 1, 256, AT_SOLVE, NULL, "units a layer")                                                                          \
   X(REAL, learning_rate, 0, 0, 1, AT_SOLVE, NULL, "of Adam; 0: 1e-4 with the reward paper, else 3e-4")                                     \
-  X(REAL, gamma, -1, -1, 1, AT_SOLVE, NULL, "discount; -1: 0.99 with the reward paper, 1 with progress")                                   \
+  X(REAL, gamma, -1, -1, 1, AT_SOLVE, NULL, "discount; -1: 0.99 with the reward paper, else 1")                                            \
   X(REAL, gae_lambda, -1, -1, 1, AT_SOLVE, NULL, "of the generalised advantage estimate; -1: 0.95 with the reward paper, else 0.9")        \
   X(INTEGER, update, 1024, 8, 1e6, AT_SOLVE, NULL, "transitions, iterations of CG, an update")                                             \
   X(INTEGER, epochs, 10, 1, 1000, AT_SOLVE, NULL, "passes over them")                                                                      \
@@ -58,6 +59,10 @@ enum { HT_CREDIT_OWN, HT_CREDIT_SHARED };
   X(REAL, gradient_clip, 0.5, 1e-6, 1e9, AT_SOLVE, NULL, "largest norm of a gradient")                                                     \
   X(INTEGER, lanes, 0, 0, 4096, AT_SOLVE, NULL,                                                                                            \
     "solves that run side by side, each with an equal part of an update's transitions; 0: 8, or about 32 on a GPU")                        \
+  X(CHOICE, compete, 0, 0, 2, AT_SOLVE, "auto|yes|no",                                                                                     \
+    "at the end keep the best of the network and of FP64, FP32 and 16 bits throughout, as the solver solves with them behind its guard, "  \
+    "by "                                                                                                                                  \
+    "modelled time, on a GPU by the clock (state paper); auto: with the reward time")                                                      \
   X(TEXT, backend, 0, 0, 0, AT_SOLVE, "auto",                                                                                              \
     "where solves and updates run: auto, cpu, cuda, or cuda:N for the N-th device from 0; a GPU takes the reward paper alone")
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/random.h"
+#include "train/saving.h"
 #include "train/view.h"
 
 /* ---- reward ---- */
@@ -53,6 +54,14 @@ static int64_t picks(const ht_rollout *r, const ht_lane *lane) {
   return blocks < r->batch.most_rows ? blocks : r->batch.most_rows;
 }
 
+/* With the reward time all tiles of an episode share one: what a level does shows in the solve as a whole, and late, and could be told of
+ * neither a tile nor an iteration that takes it alone. */
+static double draw(const ht_rollout *r, const ht_lane *lane, int64_t tile) {
+  uint64_t seed = (uint64_t)r->options->seed;
+  if (r->options->reward == HT_REWARD_TIME) return ht_learning_draw(seed, lane->episode, 0, 0, 1);
+  return ht_learning_draw(seed, lane->episode, lane->course.iteration, tile, lane->course.environment->blocks);
+}
+
 /* A level for every block, sampled; those picked are written down as transition t. */
 static void act(ht_rollout *r, const ht_packed *packed, ht_lane *lane, int64_t t) {
   ht_course *c = &lane->course;
@@ -66,7 +75,7 @@ static void act(ht_rollout *r, const ht_packed *packed, ht_lane *lane, int64_t t
     for (int64_t b = 0; b < rows; b++) {
       float *y = lane->rows.activation[HT_PACKED_LAYERS] + b * width;
       ht_learning_log_softmax(packed->actions, y);
-      double u = ht_learning_draw((uint64_t)r->options->seed, lane->episode, c->iteration, first + b, blocks);
+      double u = draw(r, lane, first + b);
       int action = ht_learning_sample(packed->actions, y, u);
       c->level[first + b] = ht_view_level(action);
       for (; first + b == wanted; wanted = next < count ? pick(r, lane, next) : -1) {
@@ -95,16 +104,28 @@ static float value_now(ht_rollout *r, const ht_packed *packed, ht_lane *lane) {
   return (float)(value / (double)count);
 }
 
+/* With the reward time. */
+static int right_side_of(const ht_rollout *r, const ht_lane *lane) {
+  return ht_saving_right_side(r->options, lane->episode / r->environments);
+}
+
 static void begin_episode(ht_rollout *r, int k) {
   ht_lane *lane = &r->lane[k];
   lane->episode = lane->episode < 0 ? k : lane->episode + r->options->lanes;
-  ht_course_begin(r->environment[lane->episode % r->environments], (uint64_t)lane->episode, &lane->course);
+  uint64_t right_side = r->saving ? (uint64_t)right_side_of(r, lane) : (uint64_t)lane->episode;
+  ht_course_begin(r->environment[lane->episode % r->environments], right_side, &lane->course);
   lane->total = 0;
   lane->lowest = lane->course.norm_0;
   lane->owed = 0;
 }
 
 int64_t ht_most_iterations(const ht_environment *e) { return e->iterations_64 + (e->iterations_64 + 1) / 2; }
+
+static double reward_of(const ht_rollout *r, ht_lane *lane, double before, double share) {
+  if (r->options->reward == HT_REWARD_PAPER) return reward_paper(&lane->course, before, r->options->tile_cost);
+  if (r->options->reward == HT_REWARD_PROGRESS) return reward_progress(lane, share);
+  return ht_saving_reward(r->saving[lane->episode % r->environments], right_side_of(r, lane), lane);
+}
 
 static void run_lane(ht_rollout *r, const ht_packed *packed, int k) {
   ht_lane *lane = &r->lane[k];
@@ -114,7 +135,7 @@ static void run_lane(ht_rollout *r, const ht_packed *packed, int k) {
     if (c->over) begin_episode(r, k);
     act(r, packed, lane, t);
     double before = c->norm_r, share = ht_course_step(c, ht_most_iterations(c->environment));
-    double reward = r->options->reward == HT_REWARD_PAPER ? reward_paper(c, before, r->options->tile_cost) : reward_progress(lane, share);
+    double reward = reward_of(r, lane, before, share);
     lane->total += reward;
     r->reward[t] = (float)reward;
     r->last[t] = (uint8_t)c->over;

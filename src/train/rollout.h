@@ -30,7 +30,8 @@ typedef struct ht_rollout {
   int64_t finished_count;
   ht_episode *lane_finished;
   int64_t *lane_finished_count;
-  ht_lane judge; /* for ht_judge */
+  ht_lane judge;                   /* for ht_judge */
+  struct ht_saving *const *saving; /* an environment each, of the reward time; else NULL. Borrowed */
 } ht_rollout;
 
 /* on_device: the lanes are elsewhere, and nothing is collected here. */

@@ -7,8 +7,10 @@
 #include "base/random.h"
 #include "halftone/version.h"
 #include "policy/learned_file.h"
+#include "train/compete_tiles.h"
 #include "train/device.h"
 #include "train/initialise.h"
+#include "train/saving.h"
 
 /* ---- life ---- */
 
@@ -30,7 +32,9 @@ static void forget(ht_trainer *t) {
   ht_context *ctx = t->ctx;
   ht_device_release(t);
   for (int k = 0; k < t->matrices; k++) ht_environment_destroy(t->environment[k]);
+  for (int k = 0; k < t->matrices; k++) ht_saving_destroy(ctx, t->saving[k]);
   memset(t->environment, 0, sizeof t->environment);
+  memset(t->saving, 0, sizeof t->saving);
   ht_ppo_destroy(t->ppo);
   ht_rollout_destroy(t->rollout);
   ht_window_destroy(t->window);
@@ -131,6 +135,14 @@ static ht_status prepare_rollout(ht_trainer *t, int64_t *transitions, int64_t *r
   return HT_OK;
 }
 
+static ht_status prepare_savings(ht_trainer *t) {
+  int rewarded = t->options.reward == HT_REWARD_TIME;
+  for (int k = 0; k < t->matrices && (rewarded || t->options.compete == HT_COMPETE_YES); k++)
+    HT_TRY(t->ctx, ht_saving_create(t->environment[k], &t->saving[k]));
+  t->rollout->saving = rewarded ? t->saving : NULL;
+  return HT_OK;
+}
+
 static ht_status prepare(ht_trainer *t) {
   ht_context *ctx = t->ctx;
   const ht_train_options *o = &t->options;
@@ -160,7 +172,7 @@ static ht_status prepare(ht_trainer *t) {
   if (is_window(t)) return HT_OK; /* its FP64 solves are made */
   if (ht_trains_on_device(t)) return ht_device_prepare(t);
   for (int k = 0; k < t->matrices; k++) HT_TRY(ctx, ht_environment_solve(t->environment[k]));
-  return HT_OK;
+  return prepare_savings(t);
 }
 
 ht_status ht_trainer_prepare(ht_trainer *t) {
@@ -242,6 +254,9 @@ static ht_status judge_all(ht_trainer *t, int64_t interval, ht_judgement *judgem
   return HT_OK;
 }
 
+/* By the reward time: looks have their price. */
+static int is_priced(const ht_trainer *t) { return t->rollout && t->rollout->saving; }
+
 /* Solves are learned from, a transition each: how many between two judgements are enough to make these cheap. */
 static int64_t transitions_between(const ht_trainer *t) {
   enum { EPISODES_BETWEEN = 8, UPDATES_BETWEEN = 8 };
@@ -259,7 +274,7 @@ static ht_status judge_weights(ht_trainer *t) {
   double start = ht_seconds();
   if (t->learner) HT_TRY(t->ctx, ht_device_fetch_network(t));
   deploy(t, t->network.weights);
-  HT_TRY(t->ctx, judge_all(t, 1, judgement, &traffic));
+  HT_TRY(t->ctx, judge_all(t, is_priced(t) ? HT_LEARNED_LONGEST : 1, judgement, &traffic)); /* priced looks are rare */
   t->at.judged_at = t->at.transitions;
   if (traffic < t->at.best_traffic && !ht_stop_requested(t->ctx)) {
     t->at.best_traffic = traffic;
@@ -294,7 +309,7 @@ static ht_status choose_cheapest_interval(ht_trainer *t, const ht_judgement *one
   t->interval = 1;
   for (int64_t interval = 1; interval <= HT_LEARNED_LONGEST && !ht_stop_requested(t->ctx); interval *= 2) {
     HT_TRY(t->ctx, judge_all(t, interval, j, &traffic));
-    traffic += traffic_of_looks(t, interval, j);
+    if (!is_priced(t)) traffic += traffic_of_looks(t, interval, j);
     if (count_missed(t, j) > missed || !(traffic < least)) continue;
     least = traffic;
     t->interval = interval;
@@ -316,6 +331,19 @@ static ht_status choose_interval(ht_trainer *t, const ht_judgement *one, ht_judg
   return HT_OK;
 }
 
+/* Which of the network and the constant levels the policy will stand for. */
+static ht_status let_compete(ht_trainer *t, ht_train_report *report) {
+  double time[HT_KEPT_COUNT];
+  t->kept = HT_KEPT_NETWORK;
+  if (t->options.compete != HT_COMPETE_YES) return HT_OK;
+  HT_TRY(t->ctx, ht_compete_tiles(t, time, &t->kept));
+  snprintf(report->kept, sizeof report->kept, "%s", ht_kept_names[t->kept]);
+  double *told[HT_KEPT_COUNT] = {&report->time_network, NULL, &report->time_f32, &report->time_16};
+  for (int k = 0; k < HT_KEPT_COUNT; k++)
+    if (told[k]) *told[k] = isfinite(time[k]) ? time[k] : NAN;
+  return HT_OK;
+}
+
 /* The interval, and the report's part about the solves with it. */
 static ht_status judge_best(ht_trainer *t, ht_train_report *report) {
   ht_judgement one[HT_MOST_MATRICES] = {{0}}, j[HT_MOST_CASES] = {{0}};
@@ -327,6 +355,7 @@ static ht_status judge_best(ht_trainer *t, ht_train_report *report) {
   } else {
     HT_TRY(t->ctx, judge_all(t, 1, one, &report->traffic));
     HT_TRY(t->ctx, choose_interval(t, one, j, report));
+    HT_TRY(t->ctx, let_compete(t, report));
   }
   report->missed = count_missed(t, j);
   report->interval = t->interval;
@@ -495,8 +524,12 @@ ht_status ht_trainer_policy(ht_trainer *t, const void **bytes, int64_t *size) {
   HT_NEED(t->ctx, size);
   static const char *const rewards[] = {"auto", "paper", "progress", "time"};
   HT_CHECK(t->ctx, t->prepared && t->interval, HT_BAD_ARGUMENT, "there is no policy before a training has run");
-  ht_learned learned = {
-      .kind = kind(t), .network = t->network, .interval = (int)t->interval, .seed = (uint64_t)t->options.seed, .episodes = t->at.episodes};
+  ht_learned learned = {.kind = kind(t),
+                        .kept = t->kept,
+                        .network = t->network,
+                        .interval = (int)t->interval,
+                        .seed = (uint64_t)t->options.seed,
+                        .episodes = t->at.episodes};
   learned.network.weights = t->best;
   snprintf(learned.state, sizeof learned.state, "%s", is_window(t) ? "features" : "paper");
   if (is_window(t)) snprintf(learned.actions, sizeof learned.actions, "%s", t->options.actions);

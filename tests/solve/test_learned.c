@@ -101,6 +101,37 @@ static void fp64_is_fp64(void **state) {
   ht_context_destroy(ctx);
 }
 
+/* A level that training kept in the network's place is that level, however the network would choose. */
+static void kept_levels_are_fixed_levels(void **state) {
+  static const char *const fixed[HT_KEPT_COUNT] = {NULL, "fixed:f64", "fixed:f32", "fixed:bf16"};
+  static settings_list how[] = {{{"engine", "fused"}}, {{"format", "tilecsc"}, {"precond", "none"}}};
+  ht_context *ctx;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  ht_matrix *a = make(ctx, "stencil2d", "size", "40", "coefficients", "lognormal");
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *y = vector(n), *b = vector(n), *known = vector(n);
+  known_solution(a, known, b);
+  for (int kept = HT_KEPT_64; kept < HT_KEPT_COUNT; kept++) {
+    char policy[2 * PATH_SIZE];
+    ht_learned *l = learned_random(ctx, HT_LEARNED_TILES, 8, 1, 3);
+    l->kept = (ht_kept)kept;
+    say(ctx, l, "kept", policy);
+    for (size_t h = 0; h < sizeof how / sizeof *how; h++) {
+      ht_report level = solve_with(ctx, a, fixed[kept], how[h], b, x), r = solve_with(ctx, a, policy, how[h], b, y);
+      assert_int_equal(r.outcome, HT_CONVERGED);
+      assert_int_equal(r.iterations, level.iterations);
+      assert_int_equal(r.products, level.products);
+      assert_memory_equal(x, y, (size_t)n * sizeof *x);
+      assert_non_null(strstr(r.policy_chosen, "throughout"));
+    }
+    forget(policy);
+  }
+  free(x), free(y), free(b), free(known);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
 /* Wherever FP64 converges every network does: certified, and not after an endless search. */
 static void all_are_certified(void **state) {
   static const char *const problems[] = {"stencil2d size=45 coefficients=lognormal",
@@ -560,6 +591,7 @@ static void refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(fp64_is_fp64),
+                                     cmocka_unit_test(kept_levels_are_fixed_levels),
                                      cmocka_unit_test(all_are_certified),
                                      cmocka_unit_test(outcomes_are_true),
                                      cmocka_unit_test(intervals_are_kept),

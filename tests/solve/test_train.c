@@ -12,6 +12,7 @@
 #include "policy/learned_file.h"
 #include "support/failing.h"
 #include "support/generated.h"
+#include "train/saving.h"
 #include "train/trainer.h"
 
 typedef struct fixture {
@@ -34,11 +35,11 @@ static int tear_down(void **state) {
   return 0;
 }
 
-/* The reward says which state is trained. */
+/* The reward says which state is trained; "tiles": the reward time with the state paper. */
 static ht_trainer *make(fixture *f, const char *reward, const char *episodes) {
   ht_trainer *t;
   assert_int_equal(ht_trainer_create(f->ctx, &t), HT_OK);
-  assert_int_equal(ht_trainer_set_option(t, "reward", reward), HT_OK);
+  assert_int_equal(ht_trainer_set_option(t, "reward", !strcmp(reward, "tiles") ? "time" : reward), HT_OK);
   if (!strcmp(reward, "time")) {
     assert_int_equal(ht_trainer_set_option(t, "state", "features"), HT_OK);
     assert_int_equal(ht_trainer_set_option(t, "update", "64"), HT_OK);
@@ -99,10 +100,56 @@ static void the_policy_can_be_read_back(void **state) {
   ht_trainer_destroy(t);
 }
 
+/* The policy stands for the least of the times, FP64's among them, and its file says so. */
+static void the_best_is_kept(void **state) {
+  static const char *const formats[] = {"split", "tilecsc"};
+  fixture *f = *state;
+  for (int k = 0; k < 2; k++) {
+    ht_train_report r;
+    ht_learned *learned;
+    int64_t size;
+    ht_trainer *t = make(f, "tiles", "60");
+    assert_int_equal(ht_trainer_set_option(t, "format", formats[k]), HT_OK);
+    assert_int_equal(ht_trainer_run(t, &r), HT_OK);
+    void *bytes = bytes_of(t, ht_trainer_policy, &size);
+    assert_int_equal(ht_learned_parse(f->ctx, bytes, size, "small", &learned), HT_OK);
+    const double time[HT_KEPT_COUNT] = {r.time_network, 1, r.time_f32, r.time_16};
+    assert_string_equal(ht_kept_names[learned->kept], r.kept);
+    for (int i = 0; i < HT_KEPT_COUNT; i++) assert_true(time[i] > 0.1 && time[learned->kept] <= time[i] / 0.99 + 1e-12);
+    ht_learned_release(f->ctx, learned);
+    free(bytes);
+    ht_trainer_destroy(t);
+  }
+}
+
+/* FP64 throughout earns what it saves: nothing but the certificate that it is spared here, whatever the number of its steps. */
+static void fp64_earns_nothing(void **state) {
+  fixture *f = *state;
+  ht_train_report r;
+  ht_trainer *t = make(f, "tiles", "1");
+  assert_int_equal(ht_trainer_run(t, &r), HT_OK);
+  const ht_saving *s = t->saving[0];
+  const ht_price *price = &s->price[1];
+  ht_lane *lane = &t->rollout->lane[0];
+  ht_course *c = &lane->course;
+  double total = 0, spared = 1 - (double)price->iterations_64 * ht_policy_time(&s->facts, s->facts.bytes_level[HT_LEVEL_64]) / ht_price_cost_64(price);
+  ht_course_begin(t->environment[0], 1, c);
+  memset(c->level, HT_LEVEL_64, (size_t)t->environment[0]->blocks);
+  lane->lowest = c->norm_0;
+  while (!c->over) {
+    ht_course_step(c, 10000);
+    total += ht_saving_reward(s, 1, lane);
+  }
+  assert_true(c->reached && c->iteration == price->iterations_64);
+  assert_true(spared > 0 && spared < 0.1);
+  assert_true(fabs(total - spared) < 1e-9);
+  ht_trainer_destroy(t);
+}
+
 static void bits_do_not_depend_on_threads(void **state) {
   fixture *f = *state;
-  static const char *const rewards[] = {"paper", "progress", "time"};
-  for (int k = 0; k < 3; k++) {
+  static const char *const rewards[] = {"paper", "progress", "tiles", "time"};
+  for (int k = 0; k < 4; k++) {
     void *first = NULL;
     int64_t first_size = 0, size;
     for (int threads = 1; threads <= 3; threads++) {
@@ -284,7 +331,7 @@ static void hard_cases_are_left_out(void **state) {
 static void states_and_rewards_go_together(void **state) {
   static const char *const cases[][3][2] = {
       {{"state", "features"}, {"reward", "paper"}, {"update", "64"}}, {{"state", "features"}, {"reward", "progress"}, {"update", "64"}},
-      {{"state", "paper"}, {"reward", "time"}, {"update", "64"}},     {{"state", "features"}, {"format", "tilecsc"}, {"update", "64"}},
+      {{"state", "features"}, {"compete", "yes"}, {"update", "64"}},  {{"state", "features"}, {"format", "tilecsc"}, {"update", "64"}},
       {{"state", "features"}, {"replace", "no"}, {"update", "64"}},   {{"state", "features"}, {"actions", "f32,f64"}, {"update", "64"}},
       {{"state", "features"}, {"actions", "f64"}, {"update", "64"}},  {{"state", "features"}, {"actions", "f64,f31"}, {"update", "64"}}};
   fixture *f = *state;
@@ -390,6 +437,7 @@ static void fail_allocations(const char *reward) {
 static void failed_allocations_are_reported(void **state) {
   (void)state;
   fail_allocations("progress");
+  fail_allocations("tiles");
   fail_allocations("time");
 }
 
@@ -397,6 +445,8 @@ static void failed_allocations_are_reported(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {TEST(the_return_rises),
+                                     TEST(the_best_is_kept),
+                                     TEST(fp64_earns_nothing),
                                      TEST(the_policy_can_be_read_back),
                                      TEST(bits_do_not_depend_on_threads),
                                      TEST(a_training_goes_on_as_if_it_had_not_stopped),

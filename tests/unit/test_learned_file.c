@@ -122,6 +122,8 @@ static void test_edited(void **state) {
       {"\"state\":\"paper\"", "\"state\":\"features\"", "'state'"},
       {"f64,f32,16", "f64,f32,8", "f64,f32,8"},
       {"f64,f32,16", "f32,f64,16", "actions"},
+      {"\"kept\":\"network\"", "\"kept\":\"f16\"", "'kept', the last three in a policy of the kind tiles, found 'f16'"},
+      {"\"kept\":\"network\"", "\"kept\":1", "'kept'"},
       {"\"interval\":\"8\"", "\"interval\":\"0\"", "'interval', found '0'"},
       {"\"interval\":\"8\"", "\"interval\":\"8x\"", "'8x'"},
       {"\"interval\":\"8\"", "\"interval\":\"-8\"", "'-8'"},
