@@ -340,6 +340,9 @@ def signed(x): return "-" if x is None or x != x else f"{100 * x:+.1f} %"
 def times(x): return "-" if x is None or x != x else f"{x:.2f}"
 
 
+def short(x): return "-" if x != x else f"{x:.3g}"
+
+
 def paper_of(name):
     """What the paper says of a matrix; numbers with the name's stand-in are beside ours all the same, and marked."""
     return PAPER.get(name, {})

@@ -11,25 +11,25 @@ from common import *
 
 COLOURS = ["#1b6ca8", "#d1495b", "#e09f3e", "#2e933c", "#555555", "#a0a0a0"]
 LEVELS = {"FP64": "#1b6ca8", "FP32": "#e09f3e", "16 bits": "#d1495b"}
-W, H, LEFT, RIGHT, TOP, BOTTOM = 600, 390, 58, 14, 58, 44
+W, H, LEFT, RIGHT, TOP, BOTTOM = 600, 390, 58, 22, 58, 44
 
 
 class Panel:
     """A coordinate system; axes are linear or logarithmic (decades)."""
-    def __init__(self, title, x, y, log_x=False, log_y=False, x_title="", y_title=""):
-        self.x, self.y, self.log = x, y, (log_x, log_y)
+    def __init__(self, title, x, y, log_x=False, log_y=False, x_title="", y_title="", bottom=BOTTOM):
+        self.x, self.y, self.log, self.bottom = x, y, (log_x, log_y), bottom
         self.out = [f'<text x="{LEFT}" y="20" font-size="15">{escape(title)}</text>', f'<text x="{(LEFT + W - RIGHT) / 2}" y="{H - 8}" text-anchor="middle">{escape(x_title)}</text>',
                     f'<text transform="translate(14,{(TOP + H - BOTTOM) / 2}) rotate(-90)" text-anchor="middle">{escape(y_title)}</text>']
 
     def at(self, x, y):
         share = [(math.log10(v) - math.log10(r[0])) / (math.log10(r[1]) - math.log10(r[0])) if log else (v - r[0]) / (r[1] - r[0]) for v, r, log in ((x, self.x, self.log[0]), (y, self.y, self.log[1]))]
         share = [min(max(s, 0), 1) for s in share]
-        return LEFT + share[0] * (W - LEFT - RIGHT), H - BOTTOM - share[1] * (H - TOP - BOTTOM)
+        return LEFT + share[0] * (W - LEFT - RIGHT), H - self.bottom - share[1] * (H - TOP - self.bottom)
 
     def grid(self, xs=(), ys=(), name=lambda v: f"{v:g}"):
         for v in xs:
             px, _ = self.at(v, self.y[0])
-            self.out.append(f'<line x1="{px:.1f}" y1="{TOP}" x2="{px:.1f}" y2="{H - BOTTOM}" stroke="#e4e4e4"/><text x="{px:.1f}" y="{H - BOTTOM + 15}" text-anchor="middle">{name(v)}</text>')
+            self.out.append(f'<line x1="{px:.1f}" y1="{TOP}" x2="{px:.1f}" y2="{H - self.bottom}" stroke="#e4e4e4"/><text x="{px:.1f}" y="{H - self.bottom + 15}" text-anchor="middle">{name(v)}</text>')
         for v in ys:
             _, py = self.at(self.x[0], v)
             self.out.append(f'<line x1="{LEFT}" y1="{py:.1f}" x2="{W - RIGHT}" y2="{py:.1f}" stroke="#e4e4e4"/><text x="{LEFT - 6}" y="{py + 4:.1f}" text-anchor="end">{name(v)}</text>')
@@ -66,7 +66,7 @@ def speeds(data):
         if source and source[0] in data: series[label] = {r[0]: float(r[source[1]]) for r in data[source[0]]["rows"] if r[source[1]] not in ("-", None)}
         if not source: series[label] = {n: float(fixed[n][8].split(",")[0]) for n in names if fixed[n][8] != "-"}
     values = [v for s in series.values() for v in s.values()]
-    p = Panel("Speed against own FP64, the paper's engine on the H200", (-0.5, len(names) - 0.5), (min([0.4, *values]), max([1.4, *values]) * 1.02), y_title="times FP64")
+    p = Panel("Speed against own FP64, the paper's engine on the H200", (-0.5, len(names) - 0.5), (min([0.4, *values]), max([1.4, *values]) * 1.02), y_title="times FP64", bottom=118)
     p.grid(ys=[v / 10 for v in range(4, 30, 2) if p.y[0] <= v / 10 <= p.y[1]])
     p.line([(p.x[0], 1), (p.x[1], 1)], "#333", width=1)
     p.line([(p.x[0], 1.28), (p.x[1], 1.28)], COLOURS[4], dashed=True, width=1.5)
@@ -74,7 +74,7 @@ def speeds(data):
     p.legend([(l, c, False) for l, c in zip(series, COLOURS)] + [("the paper's 1.28", COLOURS[4], True)])
     for i, n in enumerate(names):
         x, _ = p.at(i, p.y[0])
-        p.out.append(f'<text transform="translate({x + 3:.1f},{H - BOTTOM - 4}) rotate(-90)" font-size="9" fill="#777">{escape(n)}</text>')
+        p.out.append(f'<text transform="translate({x + 3:.1f},{H - p.bottom + 6}) rotate(-90)" font-size="10" text-anchor="end">{escape(n)}</text>')
     return p
 
 
@@ -89,7 +89,7 @@ def gflops(rows):
     bound = lambda k: (10 ** math.floor(math.log10(min(v[k] for v in every))), 10 ** math.ceil(math.log10(max(v[k] for v in every))))
     p = Panel("GFLOPS of the whole solve on the H200", bound(0), bound(1), True, True, "nonzeros", "GFLOPS")
     decades = lambda r: [10.0 ** e for e in range(round(math.log10(r[0])), round(math.log10(r[1])) + 1)]
-    p.grid(decades(p.x), decades(p.y))
+    p.grid(decades(p.x), decades(p.y), lambda v: f"{v:g}" if v < 1e4 else f"1e{round(math.log10(v))}")
     for (label, s), colour in zip(series.items(), COLOURS): p.dots([v[:2] for v in s], colour, [f"{v[2]}, {label}:" for v in s])
     p.legend([(l, c, False) for l, c in zip(series, COLOURS)])
     return p

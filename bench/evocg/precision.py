@@ -30,7 +30,7 @@ def rows_of(measurements, contestant):
         if not f or not r: continue
         ok = fair(f)
         lines.append([name, r["kind"], f["iterations"], r["iterations"], signed(r["iterations"] / f["iterations"] - 1), times(speed(r)), f"{times(r['speedup_least'])} to {times(r['speedup_most'])}" if speed(r) == speed(r) else "-",
-                      " / ".join(percent(r[k]) for k in ("share_64", "share_32", "share_16")), f"{r['residual_true'] / f['residual_true']:.3g}", f"{error_ratio(f, r):.3g}", r["outcome"], group(f, r) if ok else "listed only"])
+                      " / ".join(percent(r[k]) for k in ("share_64", "share_32", "share_16")), f"{r['residual_true'] / f['residual_true']:.3g}", short(error_ratio(f, r)), r["outcome"], group(f, r) if ok else "listed only"])
         if ok and reached(r): pairs.append((f, r))
         if ok and not reached(r): lost.append(name)
         if ok and r["outcome"] != "converged": missed.append(name)
@@ -43,7 +43,7 @@ HEAD = ["matrix", "kind", "FP64 it.", "it.", "more", "speed", "least to most", "
 def summarise(pairs, lost, missed, paper):
     every, sides = figures(pairs), {g: figures([p for p in pairs if group(*p) == g]) for g in ("favourable", "costly", "FP64 alone")}
     text = beside([["speed against own FP64", "1.28" if paper else "-", times(every["speed"])], ["the best third of the matrices", "-", times(every["best_third"])], ["iterations", "+11.4 %" if paper else "-", signed(every["iterations"])],
-                   ["read below FP64", "56.9 %" if paper else "-", percent(every["low"], 1)], ["true residual by FP64's", "1.0108" if paper else "-", f"{every['true_ratio']:.4g}"], ["error against the known solution by FP64's: geometric mean, worst", "-", f"{every['error_ratio']:.3g}, {every['error_worst']:.3g}"],
+                   ["read below FP64", "56.9 %" if paper else "-", percent(every["low"], 1)], ["true residual by FP64's", "1.0108" if paper else "-", f"{every['true_ratio']:.4g}"], ["error against the known solution by FP64's: geometric mean, worst", "-", f"{short(every['error_ratio'])}, {short(every['error_worst'])}"],
                    ["favourable group: matrices, speed, iterations", "13, 1.365, +3.2 %" if paper else "-", "{matrices}, {0}, {1}".format(times(sides["favourable"]["speed"]), signed(sides["favourable"]["iterations"]), **sides["favourable"])],
                    ["costly group: matrices, speed, iterations", "not told, 1.09, +31.8 %" if paper else "-", "{matrices}, {0}, {1}".format(times(sides["costly"]["speed"]), signed(sides["costly"]["iterations"]), **sides["costly"])],
                    ["FP64 alone: matrices, speed", "1 (gridgena), 0.98" if paper else "-", "{matrices}, {0}".format(times(sides["FP64 alone"]["speed"]), **sides["FP64 alone"])],
