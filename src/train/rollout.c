@@ -54,18 +54,23 @@ static int64_t picks(const ht_rollout *r, const ht_lane *lane) {
   return blocks < r->batch.most_rows ? blocks : r->batch.most_rows;
 }
 
-/* With the reward time all tiles of an episode share one: what a level does shows in the solve as a whole, and late, and could be told of
- * neither a tile nor an iteration that takes it alone. */
+/* With the reward time all tiles of an episode share one, and it holds to the end: what a level does shows in the solve as a whole, and
+ * late, and could be told of neither a tile nor an iteration that takes it alone. Multiples of the golden ratio spread evenly over [0, 1),
+ * however few episodes there are. */
 static double draw(const ht_rollout *r, const ht_lane *lane, int64_t tile) {
+  static const double GOLDEN = 0.6180339887498949;
   uint64_t seed = (uint64_t)r->options->seed;
-  if (r->options->reward == HT_REWARD_TIME) return ht_learning_draw(seed, lane->episode, 0, 0, 1);
+  if (r->saving) {
+    double u = GOLDEN * (double)(lane->episode / r->environments) + ht_learning_draw(seed, 0, 0, 0, 1);
+    return u - floor(u);
+  }
   return ht_learning_draw(seed, lane->episode, lane->course.iteration, tile, lane->course.environment->blocks);
 }
 
-/* A level for every block, sampled; those picked are written down as transition t. */
+/* A level for every block, sampled; those picked are written down as transition t, unless it is negative. */
 static void act(ht_rollout *r, const ht_packed *packed, ht_lane *lane, int64_t t) {
   ht_course *c = &lane->course;
-  int64_t blocks = c->environment->blocks, next = 0, count = picks(r, lane), wanted = pick(r, lane, 0);
+  int64_t blocks = c->environment->blocks, next = 0, count = t < 0 ? 0 : picks(r, lane), wanted = t < 0 ? -1 : pick(r, lane, 0);
   int inputs = packed->layer[0].inputs, width = packed->layer[HT_PACKED_LAYERS - 1].out;
   double value = 0;
   for (int64_t first = 0; first < blocks; first += lane->rows.rows) {
@@ -87,6 +92,7 @@ static void act(ht_rollout *r, const ht_packed *packed, ht_lane *lane, int64_t t
       }
     }
   }
+  if (t < 0) return;
   r->batch.rows[t] = (int32_t)count;
   r->value[t] = (float)(value / (double)count);
 }
@@ -121,12 +127,6 @@ static void begin_episode(ht_rollout *r, int k) {
 
 int64_t ht_most_iterations(const ht_environment *e) { return e->iterations_64 + (e->iterations_64 + 1) / 2; }
 
-static double reward_of(const ht_rollout *r, ht_lane *lane, double before, double share) {
-  if (r->options->reward == HT_REWARD_PAPER) return reward_paper(&lane->course, before, r->options->tile_cost);
-  if (r->options->reward == HT_REWARD_PROGRESS) return reward_progress(lane, share);
-  return ht_saving_reward(r->saving[lane->episode % r->environments], right_side_of(r, lane), lane);
-}
-
 static void run_lane(ht_rollout *r, const ht_packed *packed, int k) {
   ht_lane *lane = &r->lane[k];
   ht_course *c = &lane->course;
@@ -135,11 +135,32 @@ static void run_lane(ht_rollout *r, const ht_packed *packed, int k) {
     if (c->over) begin_episode(r, k);
     act(r, packed, lane, t);
     double before = c->norm_r, share = ht_course_step(c, ht_most_iterations(c->environment));
-    double reward = reward_of(r, lane, before, share);
+    double reward = r->options->reward == HT_REWARD_PAPER ? reward_paper(c, before, r->options->tile_cost) : reward_progress(lane, share);
     lane->total += reward;
     r->reward[t] = (float)reward;
     r->last[t] = (uint8_t)c->over;
     if (c->over) r->lane_finished[k * r->steps + r->lane_finished_count[k]++] = (ht_episode){lane->episode, c->iteration, lane->total};
+  }
+}
+
+/* Reward time: whole episodes, whose transitions all have what the episode came to. A step of one tells nothing: the residual has plateaus
+ * and humps of its own. A decision, which holds until the next, is a transition; from long solves as many are taken as a lane has room for,
+ * and what has no room at the end still decides. */
+static void run_whole_episodes(ht_rollout *r, const ht_packed *packed, int k) {
+  ht_lane *lane = &r->lane[k];
+  ht_course *c = &lane->course;
+  int64_t end = (k + 1) * r->steps, t = k * r->steps;
+  r->lane_finished_count[k] = 0;
+  while (t < end) {
+    begin_episode(r, k);
+    int64_t begun = t, apart = c->environment->iterations_64 / r->steps > 0 ? c->environment->iterations_64 / r->steps : 1;
+    while (!c->over) {
+      if (c->iteration % apart == 0) act(r, packed, lane, t < end ? t++ : -1);
+      ht_course_step(c, ht_most_iterations(c->environment));
+      lane->total += ht_saving_reward(r->saving[lane->episode % r->environments], right_side_of(r, lane), lane);
+    }
+    for (int64_t i = begun; i < t; i++) r->batch.advantage[i] = r->batch.target[i] = (float)lane->total;
+    r->lane_finished[k * r->steps + r->lane_finished_count[k]++] = (ht_episode){lane->episode, c->iteration, lane->total};
   }
 }
 
@@ -159,6 +180,10 @@ void ht_rollout_collect(ht_rollout *r, const ht_packed *packed) {
   int threads = r->ctx->threads, lanes = (int)r->options->lanes;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
   for (int k = 0; k < lanes; k++) {
+    if (r->saving) {
+      run_whole_episodes(r, packed, k);
+      continue;
+    }
     run_lane(r, packed, k);
     estimate_advantages(r, packed, k);
   }

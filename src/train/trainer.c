@@ -260,10 +260,10 @@ static int is_priced(const ht_trainer *t) { return t->rollout && t->rollout->sav
 /* Solves are learned from, a transition each: how many between two judgements are enough to make these cheap. */
 static int64_t transitions_between(const ht_trainer *t) {
   enum { EPISODES_BETWEEN = 8, UPDATES_BETWEEN = 8 };
-  int64_t one = 0;
+  int64_t one = 0, beside = t->options.lanes / t->matrices; /* a judged solve runs alone: the less often, the more of them run at once */
   if (is_window(t)) return UPDATES_BETWEEN * t->options.update;
   for (int k = 0; k < t->matrices; k++) one += t->environment[k]->iterations_64;
-  return EPISODES_BETWEEN * one;
+  return (beside > EPISODES_BETWEEN ? beside : EPISODES_BETWEEN) * one;
 }
 
 /* Keep the weights if they deploy better than those kept; not more often than is cheap beside the episodes. */
