@@ -13,7 +13,7 @@ FAST = "--reward paper --credit shared --learning-rate 1e-3 --entropy-weight 0.0
 WAYS = {"paper, each tile its own cost": "--reward paper", "the same, C(a) in bytes": "--reward paper --tile-cost 8", "cost shared": "--reward paper --credit shared", "cost shared, transitions are tiles": None,
         "cost shared, loss summed over tiles": "--reward paper --credit shared --loss sum", "cost shared, C(a) in bytes": "--reward paper --credit shared --tile-cost 8",
         "cost shared, loss summed, C(a) in bytes": "--reward paper --credit shared --loss sum --tile-cost 8", "cost shared, learning rate 1e-3, entropy 0.002": FAST,
-        "progress, as deployed without replacement": "--reward progress --format tilecsc --rhs ones --replace no", "progress, as deployed behind the guard": "--reward progress"}
+        "time, without replacement": "--reward time --format tilecsc --rhs ones --replace no", "time, residuals made true": "--reward time"}
 
 
 def options(way, tiles):

@@ -18,7 +18,7 @@ typedef struct ht_learned {
   ht_network network;
   int interval;         /* K*: iterations between two decisions */
   char state[16];       /* "paper" of TILES, "features" of WINDOW */
-  char reward[16];      /* "paper", "progress" or "time" */
+  char reward[16];      /* "paper" or "time" */
   char actions[320];    /* what the outputs stand for, in order (ht_learned_actions); "": those usual for the kind */
   char trained_on[512]; /* as text */
   uint64_t seed;

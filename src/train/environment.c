@@ -294,15 +294,6 @@ double ht_course_step(ht_course *c, int64_t most) {
   return share;
 }
 
-double ht_course_gap(ht_course *c) {
-  const ht_environment *e = c->environment;
-  const int32_t *order = order_of(e);
-  subtract_product(c);
-  for (int64_t i = 0; i < e->n; i++) c->work[i] = c->scaled_q[order ? order[i] : i] - c->r[i];
-  double norm = sqrt(e->backend->dot(e->ctx, e->n, c->work, c->work)) / c->norm_0;
-  return isfinite(norm) ? norm : INFINITY;
-}
-
 double ht_course_true_residual(ht_course *c) {
   const ht_environment *e = c->environment;
   subtract_product(c);

@@ -64,8 +64,6 @@ void ht_course_begin(const ht_environment *environment, uint64_t number, ht_cour
 void ht_course_right_side(const ht_environment *environment, uint64_t number, ht_course *course);
 /* One iteration with the levels in course->level; returns the bytes that it moves, by those in FP64. `most` iterations end it. */
 double ht_course_step(ht_course *course, int64_t most);
-/* ||b - A x - r|| / ||b||: how far the recurrence is from the truth; infinite where it is not finite. */
-double ht_course_gap(ht_course *course);
 /* ||b - A x|| / ||b|| in FP64 with the matrix as given; infinite where it is not finite. */
 double ht_course_true_residual(ht_course *course);
 

@@ -4,7 +4,7 @@
 #include "base/option.h"
 
 enum { HT_STATE_PAPER, HT_STATE_FEATURES };
-enum { HT_REWARD_AUTO, HT_REWARD_PAPER, HT_REWARD_PROGRESS, HT_REWARD_TIME };
+enum { HT_REWARD_AUTO, HT_REWARD_PAPER, HT_REWARD_TIME };
 enum { HT_RIGHT_SIDE_AUTO, HT_RIGHT_SIDE_ONES, HT_RIGHT_SIDE_RANDOM };
 enum { HT_REPLACE_AUTO, HT_REPLACE_YES, HT_REPLACE_NO };
 enum { HT_TRAIN_PRECOND_NONE, HT_TRAIN_PRECOND_JACOBI, HT_TRAIN_PRECOND_BOTH };
@@ -18,9 +18,8 @@ enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
   X(INTEGER, seed, 1, 0, 9e15, AT_SOLVE, NULL, "of all that is random; the same seed gives the same policy, to the bit")                   \
   X(CHOICE, state, 0, 0, 1, AT_SOLVE, "paper|features",                                                                                    \
     "what the policy sees: the direction, 64 entries at a time, without its size; or the whole solve in dimensionless numbers")            \
-  X(CHOICE, reward, 0, 0, 3, AT_SOLVE, "auto|paper|progress|time",                                                                         \
-    "equation 11 of the EvoCG paper, or the progress of the residual less the bytes read, settled by the true residual, or what the "      \
-    "solver saves of FP64's modelled time; auto: time; features take no other")                                                            \
+  X(CHOICE, reward, 0, 0, 2, AT_SOLVE, "auto|paper|time",                                                                                  \
+    "equation 11 of the EvoCG paper, or what a solve whose residual is made true saves of FP64's modelled time; auto: time")               \
   X(TEXT, actions, 0, 0, 0, AT_SOLVE, "f64@16,f32:0.001@16,f32:0.001@64,16:0.03@16,16:0.03@64,budget:0.03@32",                             \
     "of the state features, f64 the first: f64, f32 or 16, with how far the residual may fall before it is replaced, or budget:THETA, "    \
     "and iterations to the next look")                                                                                                     \

@@ -22,26 +22,6 @@ static double progress(const ht_environment *e, double residual) {
 
 double ht_missing_progress(ht_course *c) { return 1 - progress(c->environment, ht_course_true_residual(c)); }
 
-/* What a gap between the recurrence and the truth will take away at the end, on the same scale. */
-static double owed_by(const ht_environment *e, double gap) {
-  double target = fmax(e->options->rtol, e->true_64), over = fmin(gap / target, 1 / target);
-  return log1p(over * over) / (-2 * log(target));
-}
-
-/* Progress less the share of the FP64 solve's bytes. The sum over an episode is what it saves against FP64, if the true residual is where
- * it should be: what is missing there counts twice, as progress that was not made and as the bytes that make up for it in FP64. Each
- * iteration is charged for what it adds to the gap, and the last one settles with the true residual. */
-static double reward_progress(ht_lane *lane, double share) {
-  ht_course *c = &lane->course;
-  const ht_environment *e = c->environment;
-  double before = progress(e, lane->lowest / c->norm_0), owed = lane->owed, cost = share / (double)e->iterations_64;
-  if (c->norm_r < lane->lowest) lane->lowest = c->norm_r;
-  double after = progress(e, lane->lowest / c->norm_0);
-  lane->owed = 2 * owed_by(e, ht_course_gap(c));
-  if (!c->over) return after - before - (lane->owed - owed) - cost;
-  return 1 - 2 * ht_missing_progress(c) - before + owed - cost;
-}
-
 /* ---- a step ---- */
 
 static int64_t pick(const ht_rollout *r, const ht_lane *lane, int64_t index) {
@@ -122,7 +102,6 @@ static void begin_episode(ht_rollout *r, int k) {
   ht_course_begin(r->environment[lane->episode % r->environments], right_side, &lane->course);
   lane->total = 0;
   lane->lowest = lane->course.norm_0;
-  lane->owed = 0;
 }
 
 int64_t ht_most_iterations(const ht_environment *e) { return e->iterations_64 + (e->iterations_64 + 1) / 2; }
@@ -134,8 +113,9 @@ static void run_lane(ht_rollout *r, const ht_packed *packed, int k) {
   for (int64_t t = k * r->steps; t < (k + 1) * r->steps; t++) {
     if (c->over) begin_episode(r, k);
     act(r, packed, lane, t);
-    double before = c->norm_r, share = ht_course_step(c, ht_most_iterations(c->environment));
-    double reward = r->options->reward == HT_REWARD_PAPER ? reward_paper(c, before, r->options->tile_cost) : reward_progress(lane, share);
+    double before = c->norm_r;
+    ht_course_step(c, ht_most_iterations(c->environment));
+    double reward = reward_paper(c, before, r->options->tile_cost);
     lane->total += reward;
     r->reward[t] = (float)reward;
     r->last[t] = (uint8_t)c->over;

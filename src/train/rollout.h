@@ -13,7 +13,6 @@ typedef struct ht_lane {
   ht_activations rows;  /* the tiles that go through the network together */
   int64_t episode;      /* its number; -1 before the first */
   double total, lowest; /* of the rewards so far; ||r|| */
-  double owed;          /* progress that the recurrence claims and the gap to the truth takes away */
 } ht_lane;
 
 typedef struct ht_rollout {

@@ -102,22 +102,26 @@ int ht_saving_right_side(const ht_train_options *o, int64_t episode) {
   return right_sides(o) == 1 ? 0 : 1 + (int)(episode % (HT_SAVING_RIGHT_SIDES - 1));
 }
 
+/* The recurrence says so, and there is nothing below FP64 in it that was not made good. */
+static int is_there(const ht_course *c) { return c->reached && c->lowest == HT_LEVEL_64; }
+
 double ht_saving_reward(const ht_saving *s, int right_side, ht_lane *lane) {
   ht_course *c = &lane->course;
   const ht_price *price = &s->price[right_side];
   const ht_stand from = {.progress = ht_price_progress(price, lane->lowest / c->norm_0)};
   ht_stand to = {.iterations = 1, .exact_products = c->replaced, .bytes = c->read};
   lane->lowest = c->replaced || c->norm_r < lane->lowest ? c->norm_r : lane->lowest;
-  double residual = c->over && !c->reached ? ht_course_true_residual(c) : lane->lowest / c->norm_0;
-  to.progress = c->reached ? (double)price->iterations_64 : ht_price_progress(price, residual);
-  return ht_price_step(price, &from, &to) - (c->over && !c->reached ? ht_price_missed(price, &to) : 0);
+  int there = is_there(c), missed = c->over && !there;
+  double residual = missed ? ht_course_true_residual(c) : lane->lowest / c->norm_0;
+  to.progress = there ? (double)price->iterations_64 : ht_price_progress(price, residual);
+  return ht_price_step(price, &from, &to) - (missed ? ht_price_missed(price, &to) : 0);
 }
 
 double ht_saving_time(const ht_saving *s, ht_course *end, double bytes, int64_t replacements, int64_t looks) {
   const ht_price *price = &s->price[0];
   ht_stand stand = {.iterations = end->iteration, .exact_products = replacements, .looks = looks, .bytes = bytes};
   double time = ht_price_cost(price, &stand) / ht_price_cost_64(price);
-  if (end->reached) return time;
+  if (is_there(end)) return time;
   stand.progress = ht_price_progress(price, ht_course_true_residual(end));
   return time + ht_price_missed(price, &stand);
 }

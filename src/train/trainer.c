@@ -284,24 +284,13 @@ static ht_status judge_weights(ht_trainer *t) {
   return HT_OK;
 }
 
-/* The bytes of the directions that decisions every so many iterations look at, against those of the FP64 solves. */
-static double traffic_of_looks(const ht_trainer *t, int64_t interval, const ht_judgement *judgement) {
-  double sum = 0;
-  for (int k = 0; k < t->matrices; k++) {
-    const ht_environment *e = t->environment[k];
-    double looks = ceil((double)judgement[k].iterations / (double)interval);
-    sum += looks * 8 * (double)e->padded / ((e->bytes_64 + e->bytes_vectors) * (double)judgement[k].iterations_64);
-  }
-  return sum / t->matrices;
-}
-
 static int64_t count_missed(const ht_trainer *t, const ht_judgement *judgement) {
   int64_t missed = 0;
   for (int k = 0; k < ht_trainer_cases(t); k++) missed += judgement[k].iterations_64 > 0 && !judgement[k].reached;
   return missed;
 }
 
-/* Of 1, 2, 4, ... the one with the least traffic, looks included, that costs no solve its end. `one`: judgements with 1. */
+/* Of 1, 2, 4, ... the one with the least time, looks included, that costs no solve its end. `one`: judgements with 1. */
 static ht_status choose_cheapest_interval(ht_trainer *t, const ht_judgement *one) {
   ht_judgement j[HT_MOST_MATRICES] = {{0}};
   double least = INFINITY, traffic;
@@ -309,7 +298,6 @@ static ht_status choose_cheapest_interval(ht_trainer *t, const ht_judgement *one
   t->interval = 1;
   for (int64_t interval = 1; interval <= HT_LEARNED_LONGEST && !ht_stop_requested(t->ctx); interval *= 2) {
     HT_TRY(t->ctx, judge_all(t, interval, j, &traffic));
-    if (!is_priced(t)) traffic += traffic_of_looks(t, interval, j);
     if (count_missed(t, j) > missed || !(traffic < least)) continue;
     least = traffic;
     t->interval = interval;
@@ -522,7 +510,7 @@ ht_status ht_trainer_policy(ht_trainer *t, const void **bytes, int64_t *size) {
   HT_NEED(NULL, t);
   HT_NEED(t->ctx, bytes);
   HT_NEED(t->ctx, size);
-  static const char *const rewards[] = {"auto", "paper", "progress", "time"};
+  static const char *const rewards[] = {"auto", "paper", "time"};
   HT_CHECK(t->ctx, t->prepared && t->interval, HT_BAD_ARGUMENT, "there is no policy before a training has run");
   ht_learned learned = {.kind = kind(t),
                         .kept = t->kept,

@@ -280,7 +280,7 @@ class Train(Cli):
         self.fails("needs a matrix file", "train", "-o", policy)
         self.fails("did you mean '--episodes'", "train", self.a, "-o", policy, "--episode", "3")
         self.fails("not the state of a training", "train", self.a, "-o", policy, "--resume", self.a)
-        self.fails("cpu", "train", self.a, "-o", policy, "--backend", "cuda", "--reward", "progress")
+        self.fails("cpu", "train", self.a, "-o", policy, "--backend", "cuda", "--reward", "time")
         self.fails("lanes", "train", self.a, "-o", policy, "--lanes", "9", "--update", "8")
         self.fails("--threads takes", "train", self.a, "-o", policy, "--threads", "many")
         self.assertFalse(os.path.exists(policy))
