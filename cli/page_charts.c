@@ -152,8 +152,8 @@ static void fill_map(const cli_run *run, map *m) {
   }
 }
 
-/* All cells of one colour as one path; neighbours in a row are one rectangle. Both edges are rounded, not a width: the next one begins where
- * this one ends. */
+/* All cells of one colour as one path; neighbours in a row are one rectangle. Both edges are rounded, not a width: the next one begins
+ * where this one ends. */
 static void draw_colour(const cli_chart *chart, const map *m, int colour) {
   double w = chart->width / m->columns, h = chart->height / m->rows;
   int begun = 0;
