@@ -402,8 +402,7 @@ static void states_move_between_backends(void **state) {
 
 static void it_refuses_what_it_cannot_do(void **state) {
   (void)state;
-  static const char *const options[][2] = {
-      {"reward", "time"}, {"format", "split"}, {"replace", "yes"}, {"hidden", "65"}, {"tiles", "33"}};
+  static const char *const options[][2] = {{"reward", "time"}, {"format", "split"}, {"replace", "yes"}, {"hidden", "65"}, {"tiles", "33"}};
   gpu g = gpu_open();
   ht_matrix *a;
   ht_train_report r;
