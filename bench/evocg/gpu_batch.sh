@@ -21,7 +21,7 @@ say "generated $(ls m | wc -l)"
 file_of() { [ -e "m/$1.npz" ] && echo "m/$1.npz" || echo "$2"; }
 
 train() { # NAME FILE
-  timeout -s INT "${TRAIN_SECONDS:-8}" ./halftone train "$2" -o "policies/$1.safetensors" --reward paper ${TRAIN:-} --backend cuda --json \
+  timeout --foreground -s INT "${TRAIN_SECONDS:-8}" ./halftone train "$2" -o "policies/$1.safetensors" --reward paper ${TRAIN:-} --backend cuda --json \
     > "$out/policies/$1.json" 2> "$out/policies/$1.err" < /dev/null
 }
 given=() large=()

@@ -88,6 +88,7 @@ def main(argv=None):
             parts += [f"## {title}: {contestant}\n", text, table(HEAD, lines)]
             data[f"{setting}:{contestant}"] = dict(figure, rows=lines)
     tables, data["fixed"] = against_fixed(args, got, measured(args).get("settled", {}))
+    if not data["fixed"]["ratios"]: tables = ["No times were taken.\n"]
     parts[:0] = ["learned: by the paper's reward, on the matrix itself or a smaller one of its kind; time: by the reward `time`; settled: the fastest behind the guard of these, FP64, FP32 and 16 bits.\n",
                  "## Behind the guard: policies against fixed precision\n", *tables]
     publish(args, "precision", "Dynamic precision against own FP64 (Sec. 4.3, Fig. 7)", parts, data)

@@ -20,7 +20,8 @@ static ht_status set_up(const ht_trainer *t, const ht_environment *e, ht_solver 
   int tiles = o->format == HT_TRAIN_TILECSC, on_device = !ht_backend_is_host(t->ctx, t->backend);
   snprintf(rtol, sizeof rtol, "%.17g", o->rtol);
   snprintf(most, sizeof most, "%lld", 4 * (long long)e->iterations_64 + 100);
-  const char *const options[][2] = {{"rtol", rtol},
+  const char *const options[][2] = {{"precond", "none"}, /* as in the episodes */
+                                    {"rtol", rtol},
                                     {"max-iterations", most},
                                     {"backend", !on_device                           ? "cpu"
                                                 : strcmp(t->options.backend, "auto") ? t->options.backend

@@ -17,6 +17,7 @@ static ht_status ask_solver(const ht_environment *e, ht_policy_facts *facts) {
   HT_TRY(e->ctx, ht_solver_create(e->ctx, NULL, &solver));
   ht_status status = ht_solver_set_option(solver, "policy", "fixed:f64");
   if (status == HT_OK) status = ht_solver_set_option(solver, "backend", "cpu");
+  if (status == HT_OK) status = ht_solver_set_option(solver, "precond", "none");
   if (status == HT_OK) status = ht_solver_set_option(solver, "format", e->options->format == HT_TRAIN_TILECSC ? "tilecsc" : "split");
   if (status == HT_OK) status = ht_solver_set_matrix(solver, e->matrix);
   if (status == HT_OK) status = ht_solver_prepare(solver);
