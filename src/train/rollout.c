@@ -41,7 +41,8 @@ static double draw(const ht_rollout *r, const ht_lane *lane, int64_t tile) {
   static const double GOLDEN = 0.6180339887498949;
   uint64_t seed = (uint64_t)r->options->seed;
   if (r->saving) {
-    double u = GOLDEN * (double)(lane->episode / r->environments) + ht_learning_draw(seed, 0, 0, 0, 1);
+    int64_t number = lane->episode / r->environments;
+    double u = GOLDEN * (double)number + ht_learning_draw(seed, 0, 0, 0, 1);
     return u - floor(u);
   }
   return ht_learning_draw(seed, lane->episode, lane->course.iteration, tile, lane->course.environment->blocks);
