@@ -60,7 +60,7 @@ def speeds(data):
     """By matrix, in the order of their nonzeros: FP64's time over the policy's."""
     fixed = {r[0]: r for r in data["fixed"]["rows"]}
     names = sorted(fixed, key=lambda n: fixed[n][1])
-    who = {"learned (paper's reward), unguarded": ("cg:learned", 5), "the same behind the guard": ("guarded:learned", 5), "settled behind the guard": ("guarded:settled", 5), "better of FP32, 16 bits, guarded": None}
+    who = {"learned, unguarded": ("cg:learned", 5), "learned, guarded": ("guarded:learned", 5), "better of FP32, 16 bits, guarded": None, "settled": ("guarded:settled", 5)}
     series = {}
     for label, source in who.items():
         if source and source[0] in data: series[label] = {r[0]: float(r[source[1]]) for r in data[source[0]]["rows"] if r[source[1]] not in ("-", None)}
@@ -95,7 +95,9 @@ def gflops(rows):
     return p
 
 
-def ticks(most): return [k for k in range(0, int(most) + 1, max(10 ** int(math.log10(most)) // 2, 1) if most > 5 else 1)]
+def ticks(most):
+    step = next(s for e in range(7) for s in (10 ** e, 2 * 10 ** e, 5 * 10 ** e) if most / s <= 10)
+    return list(range(0, int(most) + 1, step))
 
 
 def residuals(curves):
@@ -103,10 +105,10 @@ def residuals(curves):
     p = Panel(f"Residuals of {curves['matrix']}: recursive (dashed) and true", (0, most), (1e-11, 10), log_y=True, x_title="iterations", y_title="by ||b||")
     p.grid(ticks(most), [10.0 ** e for e in range(-10, 2, 2)], lambda v: f"{v:g}" if v >= 1 or v == 0 else f"1e{round(math.log10(v))}")
     who = {"FP64": "f64", "learned, unguarded": "learned", "learned, residual replaced": "guarded"}
-    for (label, key), colour in zip(who.items(), (COLOURS[0], COLOURS[1], COLOURS[3])):
-        p.line(list(enumerate(curves[f"{key}_true"])), colour)
-        p.line(list(enumerate(curves[f"{key}_recursive"])), colour, dashed=True, width=1.4)
-    p.legend([(l, c, False) for l, c in zip(who, (COLOURS[0], COLOURS[1], COLOURS[3]))])
+    colours = (COLOURS[0], COLOURS[1], COLOURS[3])
+    for key, colour in zip(who.values(), colours): p.line(list(enumerate(curves[f"{key}_true"])), colour)
+    for key, colour in zip(who.values(), colours): p.line(list(enumerate(curves[f"{key}_recursive"])), colour, dashed=True, width=1.4)
+    p.legend([(l, c, False) for l, c in zip(who, colours)])
     return p
 
 
