@@ -37,7 +37,7 @@ def main(argv=None):
                    ["Tile-CSC by CSR, without outliers", "1.84 (40 of 47)", f"{times(sum(usual) / len(usual) if usual else float('nan'))} ({len(usual)} of {len(memory)})"], ["outliers, at least 3 times CSR", "7, sizes not told", " ".join(times(m) for m in sorted(memory) if m >= OUTLIER) or "none"],
                    ["split storage by CSR (ours)", "-", times(mean([s["bytes_matrix"] / s["bytes_csr"] for s in split.values()]))],
                    [f"training on {args.transfer}", "below 15 min", f"{t['time_s']:.0f} s, {t['episodes']} episodes" if t else "-"], ["training on the matrix itself", "several hours", "see the rows"]])
-    publish(args, "cost", "Costs (Sec. 4.8, Fig. 10)", [text, table(["matrix", "kind", "n", "nnz", "policy", "looking every 8 it.", "looking once", "Tile-CSC / CSR", "split / CSR", "training", "K*"], lines)], dict(overhead=over, looks=looks, memory=memory, rows=lines))
+    publish(args, "cost", "Costs (Sec. 4.8, Fig. 10)", [text, table(["matrix", "kind", "n", "nnz", "policy", "looking every 8 it.", "looking once", "Tile-CSC / CSR", "split / CSR", "training", "K*"], lines)], dict(overhead=over, levels=never, looks=looks, memory=memory, rows=lines))
 
 
 if __name__ == "__main__": main()
