@@ -156,19 +156,6 @@ static int is_by_time(const training *t) {
   return ht_trainer_get_option(t->trainer, "reward", reward, sizeof reward) == HT_OK && !strcmp(reward, "time");
 }
 
-static const char *kept_name(const char *kept) {
-  return !strcmp(kept, "network") ? "the network" : !strcmp(kept, "f64") ? "FP64" : !strcmp(kept, "f32") ? "FP32" : "16 bits";
-}
-
-/* "-" where a solve did not end. */
-static void show_competition(const ht_train_report *r) {
-  const double time[] = {r->time_network, r->time_f32, r->time_16};
-  char text[3][16];
-  for (int k = 0; k < 3; k++) snprintf(text[k], sizeof text[k], isnan(time[k]) ? "-" : "%.3f", time[k]);
-  line(stdout, "guarded", "time by FP64's: %s the network, %s FP32, %s 16 bits throughout; kept: %s", text[0], text[1], text[2],
-       kept_name(r->kept));
-}
-
 static void show(const training *t) {
   const ht_train_report *r = &t->report;
   const char *policy = args_value(t->args, "-o");
@@ -189,7 +176,7 @@ static void show(const training *t) {
   line(stdout, "residual", "%s true, and %s in FP64; %lld of %lld solves miss the tolerance", text_residual(r->residual_true).text,
        text_residual(r->residual_true_f64).text, (long long)r->missed, (long long)r->matrices);
   line(stdout, "traffic", is_by_time(t) ? "%.3f of FP64's modelled time" : "%.3f of FP64's bytes", r->traffic);
-  if (r->kept[0]) show_competition(r);
+  if (r->chosen[0]) line(stdout, "chosen", "%s: %s", r->chosen, r->contest);
   if (strcmp(policy, "-") != 0) printf("\nhalftone solve %s --policy learned:%s\n", t->args->words[0], policy);
 }
 

@@ -145,7 +145,7 @@ def change_policy(path, out, action=None, **metadata):
     _, _, raw, size = read_policy(path)
     head, data = json.loads(raw[8:8 + size]), bytearray(raw[8 + size:])
     if action is not None: np.frombuffer(data, "<f4", 3, head["policy.bias"]["data_offsets"][0])[action] = 30000  # within FP16, in which weights are deployed
-    head["__metadata__"].update({k: str(v) for k, v in metadata.items()})
+    head["__metadata__"].update({k: str(v) for k, v in metadata.items()}, **({} if "contest" in head["__metadata__"] else dict(contest="none")))
     text = json.dumps(head).encode()
     text += b" " * (-len(text) % 8)
     pathlib.Path(out).write_bytes(len(text).to_bytes(8, "little") + text + bytes(data))
@@ -178,7 +178,7 @@ def contestants(args, case, wanted):
             if own is None: continue
             if label.startswith("constant"):  # what inference costs when it changes nothing
                 path = args.policies / f"{case['name']}.{label}.safetensors"
-                if not path.exists(): change_policy(own, path, 0, kept="network", **(dict(interval=int(label[8:])) if label[8:] else {}))
+                if not path.exists(): change_policy(own, path, 0, chosen="learned", **(dict(interval=int(label[8:])) if label[8:] else {}))
                 own = path
             out[label] = f"learned:{own}"
         elif label in ("settled", "time"):  # brought along, not made here: gpu_batch.sh, saving.py

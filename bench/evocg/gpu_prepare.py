@@ -8,7 +8,7 @@ constantN: the network, made to say FP64, looking every N iterations; kept64, ke
 import shutil
 from common import *
 
-CONSTANTS = {"constant64": dict(interval=64), "constant8": dict(interval=8), "constant4096": dict(interval=4096), "kept64": dict(kept="f64"), "kept32": dict(kept="f32"), "kept16": dict(kept="16")}
+CONSTANTS = {"constant64": dict(interval=64), "constant8": dict(interval=8), "constant4096": dict(interval=4096), "kept64": dict(chosen="fixed:f64"), "kept32": dict(chosen="fixed:f32"), "kept16": dict(chosen="fixed:bf16")}
 
 
 def main():
@@ -17,7 +17,7 @@ def main():
     p.add_argument("network")
     args = p.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
-    for name, way in CONSTANTS.items(): change_policy(args.network, args.folder / f"{name}.safetensors", 0, **dict(dict(kept="network"), **way))
+    for name, way in CONSTANTS.items(): change_policy(args.network, args.folder / f"{name}.safetensors", 0, **dict(dict(chosen="learned"), **way))
     lines = []
     for c in cases(args):
         made = c["recipe"].startswith("diagonal")

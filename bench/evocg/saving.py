@@ -3,7 +3,7 @@
 """Beyond the paper: policies for column blocks that learn from the reward `time`, what a solve behind the guard saves of FP64's time.
 
 usage: bench/evocg/saving.py [--set cpu] [--only NAME,...] [--episodes 500] [--threads 1] ...
-The network, and what training kept of it and of one level throughout (OUT/saving/NAME.safetensors), against FP64, FP32, 16 bits, the rule and the
+The network, and what training chose of it and of one level throughout (OUT/saving/NAME.safetensors), against FP64, FP32, 16 bits, the rule and the
 error budget: the same storage (split), engine (fused), guard and system (b = A*1). Policies were judged on a random b.
 """
 from common import *
@@ -21,7 +21,7 @@ def trained(args, case):
         r = subprocess.run([args.halftone, "train", matrix(args, case), "-o", path, "--reward", "time", "--episodes", str(args.episodes), "--patience", "120", "--threads", str(args.threads), "--json"], capture_output=True, text=True)
         if r.returncode: print(f"{case['name']}: {r.stderr.strip()}", file=sys.stderr); return None, path, network
         told.write_text(r.stdout)
-    if path.exists() and not network.exists(): change_policy(path, network, kept="network")
+    if path.exists() and not network.exists(): change_policy(path, network, chosen="learned")
     return json.loads(told.read_text()) if told.exists() else None, path, network
 
 
@@ -37,21 +37,21 @@ def main(argv=None):
     for case in cases(args):
         told, path, network = trained(args, case)
         if not told: continue
-        who = {"f64": "fixed:f64", "network": f"learned:{network}", "kept": f"learned:{path}", "f32": "fixed:f32", "16": "fixed:bf16", "budget": "budget", "rule": "rule"}
+        who = {"f64": "fixed:f64", "network": f"learned:{network}", "chosen": f"learned:{path}", "f32": "fixed:f32", "16": "fixed:bf16", "budget": "budget", "rule": "rule"}
         rows = measure_these(args, case, "saving", who)
         g = {r["contestant"]: r for r in rows}
         f = g.get("f64")
         if not f: continue
         model = {k: told[f"time_{k}"] for k in ("network", "f32", "16")}
-        model["kept"] = 1.0 if told["kept"] == "f64" else model[told["kept"]]
+        model["chosen"] = dict(model, **{"learned": model["network"], "fixed:f64": 1.0, "fixed:f32": model["f32"], "fixed:bf16": model["16"]})[told["chosen"]]
         for k, v in model.items(): models.setdefault(k, []).append(v)
         for k, r in g.items():
             if fair(f) and r["outcome"] == "converged" and speed(r) == speed(r): ratios.setdefault(k, []).append(1 / speed(r))
         mix = " / ".join(percent(told[k]) for k in ("share_f64", "share_f32", "share_16"))
-        lines.append([case["name"], case["kind"], f["iterations"], f"{f['residual_true']:.0e}", mix, told["interval"], *(times(model[k]) for k in ("network", "f32", "16")), told["kept"], *(cell(f, g.get(k)) for k in ("network", "kept", *RIVALS))])
+        lines.append([case["name"], case["kind"], f["iterations"], f"{f['residual_true']:.0e}", mix, told["interval"], *(times(model[k]) for k in ("network", "f32", "16")), told["chosen"], *(cell(f, g.get(k)) for k in ("network", "chosen", *RIVALS))])
         data[case["name"]] = dict(told, model=model, rows=rows)
-    text = beside([[f"{k}: time by FP64's, measured; by the model", "-", f"{times(geomean(known(ratios[k])))} ({len(ratios[k])} matrices); {times(geomean(known([v for v in models.get(k, []) if v])))}"] for k in ("kept", "network", *RIVALS) if k in ratios])
-    head = ["matrix", "kind", "FP64 it.", "true residual", "network reads FP64 / FP32 / 16 bits", "K*", "model: network", "FP32", "16 bits", "kept", *(f"{k}: it., true residual, time" for k in ("network", "kept", *RIVALS))]
+    text = beside([[f"{k}: time by FP64's, measured; by the model", "-", f"{times(geomean(known(ratios[k])))} ({len(ratios[k])} matrices); {times(geomean(known([v for v in models.get(k, []) if v])))}"] for k in ("chosen", "network", *RIVALS) if k in ratios])
+    head = ["matrix", "kind", "FP64 it.", "true residual", "network reads FP64 / FP32 / 16 bits", "K*", "model: network", "FP32", "16 bits", "chosen", *(f"{k}: it., true residual, time" for k in ("network", "chosen", *RIVALS))]
     publish(args, "saving", "Policies that learn what a guarded solve saves (beyond the paper)", ["Times are by FP64's.\n", text, table(head, lines)], dict(matrices=data))
 
 

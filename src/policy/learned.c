@@ -66,7 +66,7 @@ int ht_learned_actions(ht_learned_kind kind, const char *list, ht_learned_action
   return count;
 }
 
-const char *const ht_kept_names[HT_KEPT_COUNT] = {"network", "f64", "f32", "16"};
+const char *ht_learned_chosen(const ht_learned *l) { return *l->chosen && strcmp(l->chosen, "learned") != 0 ? l->chosen : NULL; }
 
 void ht_learned_release(ht_context *ctx, ht_learned *learned) {
   if (!learned) return;
@@ -140,15 +140,6 @@ static void tell_training(const ht_learned *l, char *text, size_t size) {
     snprintf(text, size, "%s%d matrices", cut ? "at least " : "", names);
 }
 
-/* As fixed:f64, fixed:f32 and fixed:bf16. */
-static void keep_level(ht_kept kept, ht_policy *policy) {
-  static const ht_level level[HT_KEPT_COUNT] = {HT_LEVEL_64, HT_LEVEL_64, HT_LEVEL_32, HT_LEVEL_16};
-  policy->start = level[kept];
-  policy->replaces = policy->start < HT_LEVEL_64;
-  policy->decide = NULL;
-  policy->by_network = policy->sees_direction = policy->interval = 0;
-}
-
 /* The policy takes `l`, also where it fails. */
 static ht_status put_to_use(ht_context *ctx, ht_learned *l, const ht_policy_options *options, ht_policy *policy, char *why) {
   char training[128];
@@ -170,15 +161,6 @@ static ht_status put_to_use(ht_context *ctx, ht_learned *l, const ht_policy_opti
   policy->sees_direction = !policy->window;
   policy->decide = policy->window ? NULL : decide_tiles;
   tell_training(l, training, sizeof training);
-  if (l->kept != HT_KEPT_NETWORK) {
-    keep_level(l->kept, policy);
-    snprintf(why, 256, "%s throughout: behind the guard that was better than the network of %lld episodes on %s",
-             l->kept == HT_KEPT_16   ? "16 bits"
-             : l->kept == HT_KEPT_32 ? "FP32"
-                                     : "FP64",
-             (long long)l->episodes, training);
-    return HT_OK;
-  }
   snprintf(why, 256, "%s, made for a look every %d iterations, learned in %lld episodes on %s",
            policy->window ? "one action for the whole matrix" : "a level for each 64 columns", l->interval, (long long)l->episodes,
            training);

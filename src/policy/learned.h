@@ -8,19 +8,16 @@
  * WINDOW: one action for the whole matrix until the next look, from dimensionless features (policy/features.h). */
 typedef enum { HT_LEARNED_TILES, HT_LEARNED_WINDOW } ht_learned_kind;
 
-/* What training found to be best behind the guard: the network, or one level throughout, which then stands in its place. */
-typedef enum { HT_KEPT_NETWORK, HT_KEPT_64, HT_KEPT_32, HT_KEPT_16, HT_KEPT_COUNT } ht_kept;
-extern const char *const ht_kept_names[HT_KEPT_COUNT]; /* "network", "f64", "f32", "16" */
-
 typedef struct ht_learned {
   ht_learned_kind kind;
-  ht_kept kept; /* of TILES */
   ht_network network;
   int interval;         /* K*: iterations between two decisions */
   char state[16];       /* "paper" of TILES, "features" of WINDOW */
   char reward[16];      /* "paper" or "time" */
   char actions[320];    /* what the outputs stand for, in order (ht_learned_actions); "": those usual for the kind */
   char trained_on[512]; /* as text */
+  char chosen[16];      /* of what competed at the end of the training: "learned", or the policy that was better; "": nothing competed */
+  char contest[256];    /* their times, as text */
   uint64_t seed;
   int64_t episodes;
   char version[32];
@@ -43,6 +40,8 @@ const char *ht_learned_usual_actions(ht_learned_kind kind);
  * f64, f32 or 16, the last two with :DROP behind them or without, or budget:THETA; then @ITERATIONS or nothing. A network of the kind TILES
  * has f64,f32,16. */
 int ht_learned_actions(ht_learned_kind kind, const char *list, ht_learned_action *action);
+/* The policy of that name in the network's place, as fixed:f32; NULL: the network. */
+const char *ht_learned_chosen(const ht_learned *learned);
 void ht_learned_release(ht_context *ctx, ht_learned *learned); /* NULL is allowed */
 
 #endif

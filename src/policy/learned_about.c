@@ -12,7 +12,8 @@ static void tell_kind(const ht_learned *l, char *text, size_t size) {
 
 static void tell_actions(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%s", l->actions); }
 
-static void tell_kept(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%s", ht_kept_names[l->kept]); }
+static void tell_chosen(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%s", *l->chosen ? l->chosen : "learned"); }
+static void tell_contest(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%s", *l->contest ? l->contest : "none"); }
 
 static void tell_interval(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%d", l->interval); }
 
@@ -29,9 +30,9 @@ static void tell_version(const ht_learned *l, char *text, size_t size) { snprint
 static const struct {
   const char *name;
   tell_fn *tell;
-} lines[] = {{"kind", tell_kind},       {"kept", tell_kept},      {"actions", tell_actions},       {"interval", tell_interval},
-             {"network", tell_network}, {"reward", tell_reward},  {"trained_on", tell_trained_on}, {"episodes", tell_episodes},
-             {"seed", tell_seed},       {"version", tell_version}};
+} lines[] = {{"kind", tell_kind},         {"chosen", tell_chosen},   {"contest", tell_contest}, {"actions", tell_actions},
+             {"interval", tell_interval}, {"network", tell_network}, {"reward", tell_reward},   {"trained_on", tell_trained_on},
+             {"episodes", tell_episodes}, {"seed", tell_seed},       {"version", tell_version}};
 enum { COUNT = sizeof lines / sizeof *lines };
 
 int ht_policy_about_count(void) { return COUNT; }

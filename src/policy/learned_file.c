@@ -237,17 +237,19 @@ static ht_status read_architecture(reader *r) {
   return HT_OK;
 }
 
-/* A file that does not tell is from before there was a choice. */
-static ht_status read_kept(reader *r) {
-  const char *kept;
-  if (!json_object_get(r->metadata, "kept")) return HT_OK;
-  HT_TRY(r->ctx, get_text(r, "kept", &kept));
-  int k = 0;
-  while (k < HT_KEPT_COUNT && strcmp(kept, ht_kept_names[k])) k++;
-  HT_CHECK(r->ctx, k < HT_KEPT_COUNT && (k == HT_KEPT_NETWORK || r->learned->kind == HT_LEARNED_TILES), HT_BAD_FORMAT,
-           "%s: expected network, f64, f32 or 16 as 'kept', the last three in a policy of the kind tiles, found '%.40s'" RETRAIN, r->name,
-           kept);
-  r->learned->kept = (ht_kept)k;
+/* Of files that know of it: what won. */
+static ht_status read_contest(reader *r) {
+  static const char *const known[] = {"learned", "fixed:f64", "fixed:f32", "fixed:bf16"};
+  ht_learned *l = r->learned;
+  const char *chosen;
+  size_t k = 0, count = sizeof known / sizeof *known;
+  if (!json_object_get(r->metadata, "chosen")) return HT_OK;
+  HT_TRY(r->ctx, get_text(r, "chosen", &chosen));
+  while (k < count && strcmp(known[k], chosen) != 0) k++;
+  HT_CHECK(r->ctx, k < count && (l->kind == HT_LEARNED_TILES || !k), HT_BAD_FORMAT,
+           "%s: expected 'learned', or of the kind tiles a fixed policy, as 'chosen', found '%.40s'" RETRAIN, r->name, chosen);
+  snprintf(l->chosen, sizeof l->chosen, "%s", chosen);
+  HT_TRY(r->ctx, copy_text(r, "contest", l->contest, sizeof l->contest));
   return HT_OK;
 }
 
@@ -262,9 +264,9 @@ static ht_status read_metadata(reader *r) {
   HT_TRY(r->ctx, read_kind(r));
   HT_TRY(r->ctx, read_architecture(r));
   HT_TRY(r->ctx, copy_text(r, "reward", l->reward, sizeof l->reward));
-  HT_TRY(r->ctx, read_kept(r));
   HT_TRY(r->ctx, copy_text(r, "trained_on", l->trained_on, sizeof l->trained_on));
   HT_TRY(r->ctx, copy_text(r, "version", l->version, sizeof l->version));
+  HT_TRY(r->ctx, read_contest(r));
   return HT_OK;
 }
 
@@ -414,7 +416,6 @@ static void write_metadata(writer *w, const ht_learned *l, const char *actions) 
   ht_feature_names(names, sizeof names);
   if (l->kind == HT_LEARNED_WINDOW) put_text(w, "features", names);
   put_text(w, "reward", l->reward);
-  if (l->kind == HT_LEARNED_TILES) put_text(w, "kept", ht_kept_names[l->kept]);
   put_text(w, "actions", actions);
   put_number(w, "interval", (uint64_t)l->interval);
   put_number(w, "hidden", (uint64_t)l->network.hidden);
@@ -422,6 +423,10 @@ static void write_metadata(writer *w, const ht_learned *l, const char *actions) 
   put_number(w, "seed", l->seed);
   put_number(w, "episodes", (uint64_t)l->episodes);
   put_text(w, "version", l->version);
+  if (*l->chosen) {
+    put_text(w, "chosen", l->chosen);
+    put_text(w, "contest", l->contest);
+  }
   put(w, "}");
 }
 

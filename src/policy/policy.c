@@ -182,8 +182,19 @@ static const char *learned_path(const ht_policy_options *options) {
 ht_status ht_policy_wants_tiles(ht_context *ctx, const ht_policy_options *options, ht_learned **read, int *wants) {
   const char *path = learned_path(options);
   if (path) HT_TRY(ctx, ht_learned_read(ctx, path, read));
-  *wants = path && (*read)->kind == HT_LEARNED_TILES && (*read)->kept == HT_KEPT_NETWORK;
+  *wants = path && (*read)->kind == HT_LEARNED_TILES && !ht_learned_chosen(*read);
   return HT_OK;
+}
+
+/* What won in training takes the network's place: a fixed policy. The file's name, and what it holds, stay with the policy. */
+static void take_chosen(ht_policy *policy, char *why) {
+  const ht_policy asked = *policy;
+  const char *chosen = ht_learned_chosen(asked.learned);
+  if (!chosen) return;
+  *policy = fixed(asked.name, !strcmp(chosen, names[F64]) ? HT_LEVEL_64 : !strcmp(chosen, names[F32]) ? HT_LEVEL_32 : HT_LEVEL_16);
+  policy->learned = asked.learned;
+  policy->action = asked.action;
+  snprintf(why, 256, "%s, which was the fastest in training: %.200s", chosen, asked.learned->contest);
 }
 
 static ht_status create_from_file(ht_context *ctx, const char *path, const ht_policy_options *options, ht_learned **read, ht_policy *policy,
@@ -211,6 +222,7 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
   }
   if (path) {
     HT_TRY(ctx, create_from_file(ctx, path, options, read, policy, why));
+    take_chosen(policy, why);
     return HT_OK;
   }
   while (index < LEARNED && strcmp(names[index], options->policy)) index++;

@@ -9,6 +9,8 @@
 #include "train/device.h"
 #include "train/saving.h"
 
+const char *const ht_rival_names[HT_RIVALS] = {"learned", "fixed:f64", "fixed:f32", "fixed:bf16"};
+
 /* What is not better by so much is no better. */
 static const double MARGIN = 0.99;
 
@@ -57,12 +59,11 @@ static double time_of(const ht_trainer *t, int matrix, const ht_solver *solver, 
   return ht_price_cost(&t->saving[matrix]->price[0], &stand);
 }
 
-static ht_status run(ht_trainer *t, int matrix, ht_kept candidate, ht_solver *solver, const double *b, double *x, double *time) {
-  static const char *const policy[HT_KEPT_COUNT] = {"learned:network", "fixed:f64", "fixed:f32", "fixed:bf16"};
+static ht_status run(ht_trainer *t, int matrix, int candidate, ht_solver *solver, const double *b, double *x, double *time) {
   ht_report report;
   int solves = t->saving[matrix] ? 1 : CLOCKED;
-  HT_TRY(t->ctx, ht_solver_set_option(solver, "policy", policy[candidate]));
-  if (candidate == HT_KEPT_NETWORK) HT_TRY(t->ctx, enter_network(t, solver));
+  HT_TRY(t->ctx, ht_solver_set_option(solver, "policy", candidate == HT_RIVAL_NETWORK ? "learned:network" : ht_rival_names[candidate]));
+  if (candidate == HT_RIVAL_NETWORK) HT_TRY(t->ctx, enter_network(t, solver));
   *time = INFINITY;
   for (int k = 0; k < solves; k++) {
     memset(x, 0, (size_t)t->environment[matrix]->n * sizeof *x);
@@ -73,20 +74,20 @@ static ht_status run(ht_trainer *t, int matrix, ht_kept candidate, ht_solver *so
 }
 
 /* On A*1, which column sums favour, and on a random b, which they do not. Adds each one's time by FP64's. */
-static ht_status compare(ht_trainer *t, int matrix, ht_solver *solver, double *vectors, double sum[HT_KEPT_COUNT]) {
+static ht_status compare(ht_trainer *t, int matrix, ht_solver *solver, double *vectors, double sum[HT_RIVALS]) {
   const ht_environment *e = t->environment[matrix];
   ht_train_options options = t->options;
   HT_TRY(t->ctx, set_up(t, e, solver));
   for (options.rhs = HT_RIGHT_SIDE_ONES; options.rhs <= HT_RIGHT_SIDE_RANDOM; options.rhs++) {
-    double time[HT_KEPT_COUNT];
+    double time[HT_RIVALS];
     ht_right_side(e->matrix, &options, 0, vectors);
-    for (int k = 0; k < HT_KEPT_COUNT; k++) HT_TRY(t->ctx, run(t, matrix, (ht_kept)k, solver, vectors, vectors + e->n, &time[k]));
-    for (int k = 0; k < HT_KEPT_COUNT; k++) sum[k] += time[k] / time[HT_KEPT_64] / SYSTEMS;
+    for (int k = 0; k < HT_RIVALS; k++) HT_TRY(t->ctx, run(t, matrix, k, solver, vectors, vectors + e->n, &time[k]));
+    for (int k = 0; k < HT_RIVALS; k++) sum[k] += time[k] / time[HT_RIVAL_64] / SYSTEMS;
   }
   return HT_OK;
 }
 
-static ht_status compare_on(ht_trainer *t, int matrix, double sum[HT_KEPT_COUNT]) {
+static ht_status compare_on(ht_trainer *t, int matrix, double sum[HT_RIVALS]) {
   double *vectors;
   ht_solver *solver = NULL;
   HT_TRY(t->ctx, ht_allocate(t->ctx, 2 * t->environment[matrix]->n, sizeof *vectors, &vectors));
@@ -97,13 +98,13 @@ static ht_status compare_on(ht_trainer *t, int matrix, double sum[HT_KEPT_COUNT]
   return status;
 }
 
-ht_status ht_compete_tiles(ht_trainer *t, double time[HT_KEPT_COUNT], ht_kept *kept) {
-  static const ht_kept order[] = {HT_KEPT_32, HT_KEPT_16, HT_KEPT_NETWORK};
-  memset(time, 0, HT_KEPT_COUNT * sizeof *time);
+ht_status ht_compete_tiles(ht_trainer *t, double time[HT_RIVALS], int *best) {
+  static const int order[] = {HT_RIVAL_32, HT_RIVAL_16, HT_RIVAL_NETWORK};
+  memset(time, 0, HT_RIVALS * sizeof *time);
   for (int k = 0; k < t->matrices; k++) HT_TRY(t->ctx, compare_on(t, k, time));
-  for (int k = 0; k < HT_KEPT_COUNT; k++) time[k] /= t->matrices;
-  *kept = HT_KEPT_64;
+  for (int k = 0; k < HT_RIVALS; k++) time[k] /= t->matrices;
+  *best = HT_RIVAL_64;
   for (size_t k = 0; k < sizeof order / sizeof *order; k++)
-    if (time[order[k]] < MARGIN * time[*kept]) *kept = order[k];
+    if (time[order[k]] < MARGIN * time[*best]) *best = order[k];
   return HT_OK;
 }

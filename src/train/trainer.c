@@ -321,14 +321,22 @@ static ht_status choose_interval(ht_trainer *t, const ht_judgement *one, ht_judg
 
 /* Which of the network and the constant levels the policy will stand for. */
 static ht_status let_compete(ht_trainer *t, ht_train_report *report) {
-  double time[HT_KEPT_COUNT];
-  t->kept = HT_KEPT_NETWORK;
+  double time[HT_RIVALS];
+  int best;
+  size_t used = 0;
+  *t->fastest = *t->contest = 0;
   if (t->options.compete != HT_COMPETE_YES) return HT_OK;
-  HT_TRY(t->ctx, ht_compete_tiles(t, time, &t->kept));
-  snprintf(report->kept, sizeof report->kept, "%s", ht_kept_names[t->kept]);
-  double *told[HT_KEPT_COUNT] = {&report->time_network, NULL, &report->time_f32, &report->time_16};
-  for (int k = 0; k < HT_KEPT_COUNT; k++)
+  HT_TRY(t->ctx, ht_compete_tiles(t, time, &best));
+  double *told[HT_RIVALS] = {&report->time_network, NULL, &report->time_f32, &report->time_16};
+  for (int k = 0; k < HT_RIVALS; k++) {
     if (told[k]) *told[k] = isfinite(time[k]) ? time[k] : NAN;
+    used += (size_t)snprintf(t->contest + used, sizeof t->contest - used, "%s%s %.3f", k ? ", " : "", ht_rival_names[k], time[k]);
+  }
+  snprintf(t->contest + used, sizeof t->contest - used, " of FP64's time, %s %s", t->saving[0] ? "by the model of" : "measured on",
+           t->backend->name);
+  snprintf(t->fastest, sizeof t->fastest, "%s", ht_rival_names[best]);
+  snprintf(report->chosen, sizeof report->chosen, "%s", t->fastest);
+  snprintf(report->contest, sizeof report->contest, "%s", t->contest);
   return HT_OK;
 }
 
@@ -512,16 +520,14 @@ ht_status ht_trainer_policy(ht_trainer *t, const void **bytes, int64_t *size) {
   HT_NEED(t->ctx, size);
   static const char *const rewards[] = {"auto", "paper", "time"};
   HT_CHECK(t->ctx, t->prepared && t->interval, HT_BAD_ARGUMENT, "there is no policy before a training has run");
-  ht_learned learned = {.kind = kind(t),
-                        .kept = t->kept,
-                        .network = t->network,
-                        .interval = (int)t->interval,
-                        .seed = (uint64_t)t->options.seed,
-                        .episodes = t->at.episodes};
+  ht_learned learned = {
+      .kind = kind(t), .network = t->network, .interval = (int)t->interval, .seed = (uint64_t)t->options.seed, .episodes = t->at.episodes};
   learned.network.weights = t->best;
   snprintf(learned.state, sizeof learned.state, "%s", is_window(t) ? "features" : "paper");
   if (is_window(t)) snprintf(learned.actions, sizeof learned.actions, "%s", t->options.actions);
   snprintf(learned.reward, sizeof learned.reward, "%s", rewards[t->options.reward]);
+  snprintf(learned.chosen, sizeof learned.chosen, "%s", t->fastest);
+  snprintf(learned.contest, sizeof learned.contest, "%s", t->contest);
   snprintf(learned.trained_on, sizeof learned.trained_on, "%s", t->trained_on);
   snprintf(learned.version, sizeof learned.version, "%s", ht_version());
   ht_release(t->ctx, t->bytes);

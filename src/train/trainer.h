@@ -44,7 +44,7 @@ struct ht_trainer {
   double *returns; /* an episode each */
   int64_t *iterations, room;
   int64_t interval;
-  ht_kept kept;
+  char fastest[16], contest[256]; /* chosen and contest of ht_learned */
   double time_rollout_s, time_update_s, time_judge_s;
   void *bytes; /* what was last handed out */
 };

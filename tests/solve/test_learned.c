@@ -101,9 +101,9 @@ static void fp64_is_fp64(void **state) {
   ht_context_destroy(ctx);
 }
 
-/* A level that training kept in the network's place is that level, however the network would choose. */
-static void kept_levels_are_fixed_levels(void **state) {
-  static const char *const fixed[HT_KEPT_COUNT] = {NULL, "fixed:f64", "fixed:f32", "fixed:bf16"};
+/* A policy that training chose in the network's place is that policy, however the network would choose. */
+static void chosen_levels_are_fixed_policies(void **state) {
+  static const char *const fixed[] = {"fixed:f64", "fixed:f32", "fixed:bf16"};
   static settings_list how[] = {{{"engine", "fused"}}, {{"format", "tilecsc"}, {"precond", "none"}}};
   ht_context *ctx;
   (void)state;
@@ -112,18 +112,19 @@ static void kept_levels_are_fixed_levels(void **state) {
   int64_t n = ht_matrix_rows(a);
   double *x = vector(n), *y = vector(n), *b = vector(n), *known = vector(n);
   known_solution(a, known, b);
-  for (int kept = HT_KEPT_64; kept < HT_KEPT_COUNT; kept++) {
+  for (int k = 0; k < 3; k++) {
     char policy[2 * PATH_SIZE];
     ht_learned *l = learned_random(ctx, HT_LEARNED_TILES, 8, 1, 3);
-    l->kept = (ht_kept)kept;
-    say(ctx, l, "kept", policy);
+    snprintf(l->chosen, sizeof l->chosen, "%s", fixed[k]);
+    say(ctx, l, "chosen", policy);
     for (size_t h = 0; h < sizeof how / sizeof *how; h++) {
-      ht_report level = solve_with(ctx, a, fixed[kept], how[h], b, x), r = solve_with(ctx, a, policy, how[h], b, y);
+      ht_report level = solve_with(ctx, a, fixed[k], how[h], b, x), r = solve_with(ctx, a, policy, how[h], b, y);
       assert_int_equal(r.outcome, HT_CONVERGED);
       assert_int_equal(r.iterations, level.iterations);
       assert_int_equal(r.products, level.products);
       assert_memory_equal(x, y, (size_t)n * sizeof *x);
-      assert_non_null(strstr(r.policy_chosen, "throughout"));
+      assert_non_null(strstr(r.policy_chosen, "the fastest in training"));
+      assert_string_equal(r.policy, "learned:chosen");
     }
     forget(policy);
   }
@@ -591,7 +592,7 @@ static void refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(fp64_is_fp64),
-                                     cmocka_unit_test(kept_levels_are_fixed_levels),
+                                     cmocka_unit_test(chosen_levels_are_fixed_policies),
                                      cmocka_unit_test(all_are_certified),
                                      cmocka_unit_test(outcomes_are_true),
                                      cmocka_unit_test(intervals_are_kept),

@@ -12,6 +12,7 @@
 #include "policy/learned_file.h"
 #include "support/failing.h"
 #include "support/generated.h"
+#include "train/compete_tiles.h"
 #include "train/saving.h"
 #include "train/trainer.h"
 
@@ -113,9 +114,12 @@ static void the_best_is_kept(void **state) {
     assert_int_equal(ht_trainer_run(t, &r), HT_OK);
     void *bytes = bytes_of(t, ht_trainer_policy, &size);
     assert_int_equal(ht_learned_parse(f->ctx, bytes, size, "small", &learned), HT_OK);
-    const double time[HT_KEPT_COUNT] = {r.time_network, 1, r.time_f32, r.time_16};
-    assert_string_equal(ht_kept_names[learned->kept], r.kept);
-    for (int i = 0; i < HT_KEPT_COUNT; i++) assert_true(time[i] > 0.1 && time[learned->kept] <= time[i] / 0.99 + 1e-12);
+    const double time[HT_RIVALS] = {r.time_network, 1, r.time_f32, r.time_16};
+    int best = 0;
+    while (best < HT_RIVALS - 1 && strcmp(r.chosen, ht_rival_names[best]) != 0) best++;
+    assert_string_equal(learned->chosen, ht_rival_names[best]);
+    assert_string_equal(learned->contest, r.contest);
+    for (int i = 0; i < HT_RIVALS; i++) assert_true(time[i] > 0.1 && time[best] <= time[i] / 0.99 + 1e-12);
     ht_learned_release(f->ctx, learned);
     free(bytes);
     ht_trainer_destroy(t);
