@@ -145,7 +145,7 @@ def change_policy(path, out, action=None, **metadata):
     _, _, raw, size = read_policy(path)
     head, data = json.loads(raw[8:8 + size]), bytearray(raw[8 + size:])
     if action is not None: np.frombuffer(data, "<f4", 3, head["policy.bias"]["data_offsets"][0])[action] = 30000  # within FP16, in which weights are deployed
-    head["__metadata__"].update({k: str(v) for k, v in metadata.items()}, **({} if "contest" in head["__metadata__"] else dict(contest="none")))
+    head["__metadata__"] = dict(contest="none") | head["__metadata__"] | {k: str(v) for k, v in metadata.items()}
     text = json.dumps(head).encode()
     text += b" " * (-len(text) % 8)
     pathlib.Path(out).write_bytes(len(text).to_bytes(8, "little") + text + bytes(data))
