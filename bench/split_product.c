@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 #include "data/order.h"
-#include "data/order_cache.h"
+#include "base/kept.h"
 #include "data/split.h"
 #include "program.h"
 
@@ -211,11 +211,11 @@ static void measure(const csr *a, double bandwidth) {
   require(ht_backend_find(ctx, "cpu", &cpu));
   double setup[MOST_SETUPS], update[MOST_SETUPS], ordering[MOST_SETUPS];
   for (int r = 0; r < setups; r++) {
-    ht_order_forget(ctx);
+    ht_kept_forget(ctx);
     double start = now();
     require(ht_node_graph_create(ctx, &view, &graph));
     double graph_done = now();
-    require(ht_order_auto(ctx, &graph, &order));
+    require(ht_order_auto(ctx, &graph, HT_ROOT_FAR, NULL, &order));
     double order_done = now();
     ht_split_options options = {.exactness_flags = 1, .order = order};
     require(ht_split_create(ctx, &view, &graph, &options, &split));

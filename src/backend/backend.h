@@ -6,6 +6,7 @@
 #include "backend/learning.h"
 #include "backend/tiles.h"
 #include "base/context.h"
+#include "base/fingerprint.h"
 
 /* Widths that every view shares. */
 enum {
@@ -224,10 +225,15 @@ typedef struct ht_store_plan {
 
 typedef struct ht_store_options {
   ht_store_plan plan;
-  int64_t block;        /* consecutive unknowns that stay together: 1 to HT_COLUMN_BLOCK */
-  int node;             /* consecutive unknowns that share their neighbours: 1 where that is not so */
-  const int32_t *order; /* of the blocks, order[new] = old; with patches, each takes what fits its patch_rows; NULL: natural. Copied */
-  int exactness_flags;  /* 0: every group is taken to need all bits */
+  int64_t block;          /* consecutive unknowns that stay together: 1 to HT_COLUMN_BLOCK */
+  int node;               /* consecutive unknowns that share their neighbours: 1 where that is not so */
+  const int32_t *order;   /* of the blocks, order[new] = old; with patches, each takes what fits its patch_rows; NULL: natural. Copied */
+  int exactness_flags;    /* 0: every group is taken to need all bits */
+  const double *diagonal; /* of A */
+  /* For what the context keeps of patterns, or NULL: the pattern's fingerprint, and what `order` was made by */
+  const ht_fingerprint *pattern;
+  int ordering;              /* as it was asked for */
+  const char *ordering_name; /* what came of it */
 } ht_store_options;
 
 typedef struct ht_store_info {
@@ -241,6 +247,15 @@ typedef struct ht_store_info {
   float error_16, error_32;              /* largest column errors of the lower levels, against the scaled matrix */
   const char *engine;                    /* "persistent", "streaming" */
 } ht_store_info;
+
+/* What a backend sees in a CSR in its memory: numbers of what must not be, and what the host would have found on its way. */
+typedef struct ht_csr_facts {
+  int64_t other; /* rows and entries that show that the pattern is not the store's */
+  int64_t wrong; /* entries that are not so in the pattern, or leave the range of FP64 when they are scaled */
+  int64_t not_finite, unsymmetric, not_positive; /* entries; not_positive: of the diagonal */
+  int zero_sums;                                 /* every row adds up to zero but for rounding */
+  double norm_inf, diagonal_least, diagonal_most;
+} ht_csr_facts;
 
 /* The CG engine of a store: vectors stay with the engine, scalars travel in ht_cg_state. */
 typedef struct ht_engine ht_engine;
@@ -315,13 +330,21 @@ typedef struct ht_backend {
    * store_multiply takes vectors in the caller's order, unscaled; block_level (host memory) NULL: FP64. engine_blocks: the engine takes
    * block-Jacobi, with blocks of the size that the store was made for. */
   void (*store_plan)(ht_context *ctx, const ht_csr_view *a, int64_t block, ht_store_engine asked, ht_store_plan *plan);
+  /* The ordering's name where the context knows how to arrange a store of this pattern with these options: store_create then needs no
+   * order. NULL: it does not. */
+  const char *(*store_met)(ht_context *ctx, const ht_store_options *options);
   ht_status (*store_create)(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, ht_store **store);
-  ht_status (*store_set_values)(ht_store *store, const ht_csr_view *a);
+  ht_status (*store_set_values)(ht_store *store, const ht_csr_view *a, const double *diagonal);
+  /* The same from a CSR in the backend's memory, whose pattern is compared. The store is spoilt where a number of the facts is not zero,
+   * and on error: new values mend it. NULL where the backend cannot. */
+  ht_status (*store_take)(ht_store *store, const ht_csr_view *a, ht_csr_facts *facts);
   void (*store_info)(const ht_store *store, ht_store_info *info);
   void (*store_multiply)(ht_store *store, const uint8_t *block_level, const double *x, double *y);
   void (*store_release)(ht_store *store);
   int engine_blocks;
   ht_status (*engine_create)(ht_store *store, const ht_engine_precond *precond, int64_t capacity, ht_engine **engine);
+  /* After store_take: M^-1 anew where it is diagonal. *same 0: the engine does not suit the store's new values, and is to be made again. */
+  ht_status (*engine_renew)(ht_engine *engine, int *same);
   /* The EvoCG paper's engine, the textbook loop on a device: on Tile-CSC, whose arrays lie in the backend's memory and are borrowed, in the
    * caller's order and scale. column_error, as in ht_tilecsc, and diagonal lie in host memory. NULL where the backend has none. */
   ht_status (*engine_create_on_tiles)(ht_context *ctx, const ht_tilecsc_view *a, const float *const column_error[HT_LEVEL_64],

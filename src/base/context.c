@@ -1,6 +1,6 @@
 /* The context, its error record and its log. SPDX-License-Identifier: BSD-3-Clause */
 #define _GNU_SOURCE
-#include "base/context.h"
+#include "base/kept.h"
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ ht_status ht_context_create(ht_context **ctx) {
 void ht_context_destroy(ht_context *ctx) {
   if (!ctx) return;
   if (ctx->device_release) ctx->device_release(ctx->device);
-  if (ctx->orders) ctx->orders_release(ctx);
+  ht_kept_forget(ctx);
   ht_allocator allocator = ctx->allocator;
   allocator.release(allocator.user, ctx);
 }

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include "base/phases.h"
 #include "halftone/context.h"
 
 enum { HT_ERROR_TEXT = 1024, HT_TRAIL_TEXT = 2048, HT_MOST_THREADS = 4096 };
@@ -22,11 +23,11 @@ struct ht_context {
   void *log_user;
   ht_log_level log_level;
   atomic_int stop;
-  double set_up_end;                              /* ht_seconds() at which what is being set up must be ready; 0: whenever it is */
-  void *device;                                   /* of the backend in use, or NULL */
-  void (*device_release)(void *device);           /* called once, when the context is destroyed; NULL: nothing to release */
-  struct ht_order_cache *orders;                  /* data/order_cache.c: orders found before, or NULL */
-  void (*orders_release)(struct ht_context *ctx); /* the same for them */
+  ht_stopwatch stopwatch;               /* of the set-up */
+  double set_up_end;                    /* ht_seconds() at which what is being set up must be ready; 0: whenever it is */
+  void *device;                         /* of the backend in use, or NULL */
+  void (*device_release)(void *device); /* called once, when the context is destroyed; NULL: nothing to release */
+  struct ht_kept *kept;                 /* base/kept.c: what is known of patterns met before, or NULL */
   ht_status status;
   char error[HT_ERROR_TEXT];
   char trail[HT_TRAIL_TEXT];

@@ -180,6 +180,7 @@ void ht_matrix_destroy(ht_matrix *a) {
     ht_release(a->ctx, a->columns);
   }
   if (!a->borrowed_values) ht_release(a->ctx, a->values);
+  ht_release(a->ctx, a->diagonal);
   ht_release(a->ctx, a);
 }
 

@@ -17,8 +17,11 @@ struct ht_matrix {
   ht_symmetry symmetry;
   int64_t asymmetric_row, asymmetric_column; /* of the largest |a_ij - a_ji|, the first in row order; -1 when symmetric */
   double asymmetry;                          /* that difference */
-  int64_t duplicates;                        /* entries that were summed away */
-  char source[256];                          /* file or generator it came from */
+  /* found on the way */
+  double *diagonal;   /* owned; NULL: not known, then it has to be looked for */
+  double norm_inf;    /* the largest sum of |a_ij| over a row; 0: not known */
+  int64_t duplicates; /* entries that were summed away */
+  char source[256];   /* file or generator it came from */
 };
 
 /* Take ownership of canonical CSR arrays from ht_allocate (freed on error too) and measure symmetry. */
@@ -56,7 +59,9 @@ void ht_warn_of_duplicates(ht_context *ctx, const char *source, int64_t duplicat
 int ht_matrix_row_adds_to_zero(const ht_matrix *a, int64_t row);
 /* Position of (row, column), or -1. */
 int64_t ht_matrix_find(const ht_csr_view *a, int64_t row, int32_t column);
-/* Fill in a->symmetry and the asymmetric_ fields. */
+/* Fill in a->symmetry, the asymmetric_ fields, a->diagonal and a->norm_inf. */
 void ht_matrix_measure_symmetry(ht_matrix *a);
+/* The largest sum of |a_ij| over a row. */
+double ht_matrix_norm_inf(const ht_matrix *a);
 
 #endif

@@ -163,7 +163,7 @@ static void reverse(int32_t *order, int64_t count, int threads) {
   }
 }
 
-ht_status ht_order_rcm(ht_context *ctx, const ht_node_graph *graph, int32_t *order) {
+ht_status ht_order_rcm(ht_context *ctx, const ht_node_graph *graph, ht_rcm_root root, int32_t *order) {
   search s = {.graph = graph, .queue = order, .threads = ctx->threads};
   int64_t end = 0, last;
   ht_status status;
@@ -175,7 +175,8 @@ ht_status ht_order_rcm(ht_context *ctx, const ht_node_graph *graph, int32_t *ord
     for (int64_t i = 0; i < graph->nodes; i++) own(&s, (int32_t)i, FREE);
   }
   for (int64_t node = 0; node < graph->nodes; node++)
-    while (!s.reached[node]) end = search_component(&s, far_node(&s, (int32_t)node, end), end, 1, &last);
+    while (!s.reached[node])
+      end = search_component(&s, root == HT_ROOT_FAR ? far_node(&s, (int32_t)node, end) : (int32_t)node, end, 1, &last);
   reverse(order, end, s.threads);
 done:
   ht_release(ctx, s.reached);
@@ -190,14 +191,14 @@ static double weight(const ht_split_cost *c) { return c->bytes + 32 * c->x_lines
 /* Below this many lines of x a row the natural order is as good as it gets: neighbours share most of their lines. */
 static const double few_lines = 1.5, worth_reordering = 0.85;
 
-ht_status ht_order_auto(ht_context *ctx, const ht_node_graph *graph, int32_t **order) {
+ht_status ht_order_auto(ht_context *ctx, const ht_node_graph *graph, ht_rcm_root root, const ht_fingerprint *known, int32_t **order) {
   ht_split_cost natural, rcm;
   int32_t *found;
   *order = NULL;
   HT_TRY(ctx, ht_split_estimate(ctx, graph, NULL, &natural));
   if (natural.x_lines <= few_lines) return HT_OK;
   HT_TRY(ctx, ht_allocate(ctx, graph->nodes, sizeof *found, &found));
-  ht_status status = ht_order_rcm_kept(ctx, graph, found);
+  ht_status status = ht_order_rcm_kept(ctx, graph, root, known, found);
   if (status == HT_OK) status = ht_split_estimate(ctx, graph, found, &rcm);
   if (status == HT_OK && weight(&rcm) < worth_reordering * weight(&natural)) {
     *order = found;

@@ -10,6 +10,7 @@ typedef struct finding {
   int64_t row, column;
   int differs, far;
   int64_t matched, lower;
+  double norm_inf;
 } finding;
 
 int64_t ht_matrix_find(const ht_csr_view *a, int64_t row, int32_t column) {
@@ -49,15 +50,20 @@ static void compare(const ht_csr_view *a, int64_t i, int64_t j, double v, double
 }
 
 /* Upper entries against their partners; lower ones too when `both`, which is needed only if some have none. */
-static void look_at_row(const ht_csr_view *a, int64_t i, int both, finding *f) {
+static void look_at_row(const ht_csr_view *a, int64_t i, int both, double *diagonal, finding *f) {
+  double sum = 0;
+  if (diagonal) diagonal[i] = 0;
   for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) {
     int64_t j = a->columns[k];
+    sum += fabs(a->values[k]);
+    if (j == i && diagonal) diagonal[i] = a->values[k];
     if (j < i) f->lower++;
     if (j == i || (j < i && !both)) continue;
     int64_t partner = ht_matrix_find(a, j, (int32_t)i);
     f->matched += partner >= 0;
     compare(a, i, j, a->values[k], partner < 0 ? 0 : a->values[partner], f);
   }
+  if (sum > f->norm_inf) f->norm_inf = sum;
 }
 
 /* Of two findings the larger difference counts; of equal ones the first in row order, whatever thread it came from. */
@@ -66,6 +72,7 @@ static void merge(finding *into, const finding *f) {
   into->far |= f->far;
   into->matched += f->matched;
   into->lower += f->lower;
+  into->norm_inf = fmax(into->norm_inf, f->norm_inf);
   if (f->row < 0 || f->largest < into->largest) return;
   if (f->largest == into->largest && into->row >= 0 && into->row <= f->row) return;
   into->largest = f->largest;
@@ -73,13 +80,13 @@ static void merge(finding *into, const finding *f) {
   into->column = f->column;
 }
 
-static finding look(const ht_csr_view *a, int threads, int both) {
+static finding look(const ht_csr_view *a, int threads, int both, double *diagonal) {
   finding all = {.row = -1, .column = -1};
 #pragma omp parallel num_threads(threads)
   {
     finding mine = {.row = -1, .column = -1};
 #pragma omp for schedule(dynamic, ROWS_AT_ONCE)
-    for (int64_t i = 0; i < a->n; i++) look_at_row(a, i, both, &mine);
+    for (int64_t i = 0; i < a->n; i++) look_at_row(a, i, both, diagonal, &mine);
 #pragma omp critical
     merge(&all, &mine);
   }
@@ -89,13 +96,28 @@ static finding look(const ht_csr_view *a, int threads, int both) {
 void ht_matrix_measure_symmetry(ht_matrix *a) {
   ht_csr_view view = ht_matrix_view(a);
   int threads = a->nnz > PARALLEL_NONZEROS ? a->ctx->threads : 1;
-  finding f = look(&view, threads, 0);
+  if (!a->diagonal && ht_allocate(a->ctx, a->n, sizeof *a->diagonal, &a->diagonal) != HT_OK) ht_context_clear_error(a->ctx);
+  finding f = look(&view, threads, 0, a->diagonal);
   /* Every lower entry is some upper one's partner unless the counts differ. */
-  if (f.matched != f.lower) f = look(&view, threads, 1);
+  if (f.matched != f.lower) f = look(&view, threads, 1, a->diagonal);
   a->symmetry = f.far ? HT_UNSYMMETRIC : f.differs ? HT_NEARLY_SYMMETRIC : HT_SYMMETRIC;
   a->asymmetric_row = f.row;
   a->asymmetric_column = f.column;
   a->asymmetry = f.largest;
+  a->norm_inf = f.norm_inf;
+}
+
+double ht_matrix_norm_inf(const ht_matrix *a) {
+  double largest = 0;
+  int threads = a->ctx->threads;
+  if (a->norm_inf > 0) return a->norm_inf;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(max : largest) if (a->nnz > PARALLEL_NONZEROS)
+  for (int64_t i = 0; i < a->n; i++) {
+    double sum = 0;
+    for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) sum += fabs(a->values[k]);
+    largest = fmax(largest, sum);
+  }
+  return largest;
 }
 
 void ht_matrix_averaged_values(const ht_matrix *a, double *values) {

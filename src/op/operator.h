@@ -25,6 +25,7 @@ struct ht_operator {
   const char *ordering;                   /* "natural", "rcm", "patches"; NULL means natural */
   double time_ordering_s;
   const ht_split_view *split;   /* for the fused engine, or NULL */
+  const double *diagonal;       /* with a store: of A as it is when the operator is made or updated, borrowed; NULL: it is looked for */
   int64_t engine_block;         /* with a store: unknowns that its order keeps together for the engine's block-Jacobi, or 0 */
   int unknowns_per_node;        /* with a store: unknowns that share their neighbours, 1 where that is not so */
   ht_store *store;              /* for the backend's own engine, or NULL: its order of the unknowns is its own, so `order` is NULL */
@@ -38,13 +39,16 @@ ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_backend *backend,
 /* On a backend that works in the host's memory. */
 ht_status ht_operator_create_split(ht_context *ctx, const ht_backend *backend, const ht_operator_options *options, const ht_matrix *matrix,
                                    ht_operator **op);
-/* On a backend with a store of its own. engine: HT_STORE_ENGINE_...; engine_block: as in the struct. */
+/* On a backend with a store of its own. engine: HT_STORE_ENGINE_...; engine_block, diagonal: as in the struct. */
 ht_status ht_operator_create_store(ht_context *ctx, const ht_backend *backend, const ht_operator_options *options, int engine,
-                                   int64_t engine_block, const ht_matrix *matrix, ht_operator **op);
+                                   int64_t engine_block, const ht_matrix *matrix, const double *diagonal, ht_operator **op);
 /* Around the caller's function: no values, so no bytes, no levels and no update. */
 ht_status ht_operator_create_callback(ht_context *ctx, int64_t n, ht_apply_fn fn, void *user, ht_operator **op);
 /* HT_BAD_ARGUMENT when the matrix cannot hold new values for this operator: other size or number of nonzeros. */
 ht_status ht_operator_check_update(const ht_operator *op, const ht_matrix *matrix);
+/* New values on the same pattern from a CSR in the backend's memory. A number in the facts that is not zero, or an error: the operator is
+ * spoilt until its next update. */
+ht_status ht_operator_take(ht_operator *op, const ht_csr_view *a, ht_csr_facts *facts);
 static inline void ht_operator_destroy(ht_operator *op) {
   if (op) op->destroy(op);
 }

@@ -73,9 +73,9 @@ static void destroy(ht_operator *self) {
 static ht_status order_nodes(ht_context *ctx, int ordering, const ht_node_graph *graph, int32_t **order) {
   *order = NULL;
   if (ordering == HT_ORDERING_NATURAL) return HT_OK;
-  if (ordering == HT_ORDERING_AUTO) return ht_order_auto(ctx, graph, order);
+  if (ordering == HT_ORDERING_AUTO) return ht_order_auto(ctx, graph, HT_ROOT_FAR, NULL, order);
   HT_TRY(ctx, ht_allocate(ctx, graph->nodes, sizeof **order, order));
-  return ht_order_rcm_kept(ctx, graph, *order);
+  return ht_order_rcm_kept(ctx, graph, HT_ROOT_FAR, NULL, *order);
 }
 
 static ht_status build(ht_context *ctx, split_operator *op, const ht_operator_options *options, const ht_csr_view *a,

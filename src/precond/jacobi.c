@@ -2,20 +2,21 @@
 #include "data/diagonal.h"
 #include "precond/precond.h"
 
+enum { PARALLEL_FROM = 20000 };
+
 typedef struct {
   ht_precond base;
   double *inverse; /* in the backend's memory */
   double *host;    /* where it is computed: `inverse` itself where the host can touch it */
+  int handed_over; /* when it is first applied: a backend's engine has its own */
 } jacobi;
 
+/* A copy that fails is the device's error, which whoever waits for the result asks for. */
 static void apply(ht_precond *self, const double *r, double *z) {
-  self->backend->scale_by(self->ctx, self->n, ((jacobi *)self)->inverse, r, z);
-}
-
-static ht_status hand_over(jacobi *j) {
-  if (j->host == j->inverse) return HT_OK;
-  HT_TRY(j->base.ctx, j->base.backend->upload(j->base.ctx, j->base.bytes, j->host, j->inverse));
-  return HT_OK;
+  jacobi *j = (jacobi *)self;
+  if (!j->handed_over && j->host != j->inverse && self->backend->upload(self->ctx, self->bytes, j->host, j->inverse) != HT_OK) return;
+  j->handed_over = 1;
+  self->backend->scale_by(self->ctx, self->n, j->inverse, r, z);
 }
 
 /* Checks first, so that a refused update leaves the old values in place. */
@@ -24,8 +25,9 @@ static ht_status update(ht_precond *self, const ht_matrix *matrix) {
   HT_TRY(self->ctx, ht_precond_check_update(self, matrix));
   HT_TRY(self->ctx, ht_matrix_check_diagonal(self->ctx, matrix));
   ht_matrix_diagonal(matrix, j->host);
+#pragma omp parallel for schedule(static) num_threads(self->ctx->threads) if (self->n > PARALLEL_FROM)
   for (int64_t i = 0; i < self->n; i++) j->host[i] = 1 / j->host[i];
-  HT_TRY(self->ctx, hand_over(j));
+  j->handed_over = 0;
   return HT_OK;
 }
 
@@ -69,15 +71,29 @@ fail:
 
 ht_status ht_precond_create_diagonal(ht_context *ctx, const ht_backend *backend, int64_t n, const double *diagonal, ht_precond **precond) {
   jacobi *self;
-  ht_status status;
   *precond = NULL;
   HT_TRY(ctx, create(ctx, backend, diagonal ? "jacobi" : "none", n, &self));
   self->base.update = NULL;
   for (int64_t i = 0; i < n; i++) self->host[i] = diagonal && diagonal[i] > 0 ? 1 / diagonal[i] : 1;
-  HT_TRY_GOTO(ctx, status, hand_over(self), fail);
   *precond = &self->base;
   return HT_OK;
-fail:
-  destroy(&self->base);
-  return status;
+}
+
+/* ---- applied by an engine ---- */
+
+static ht_status check_only(ht_precond *self, const ht_matrix *matrix) {
+  HT_TRY(self->ctx, ht_precond_check_update(self, matrix));
+  HT_TRY(self->ctx, ht_matrix_check_diagonal(self->ctx, matrix));
+  return HT_OK;
+}
+
+static void release(ht_precond *self) { ht_release(self->ctx, self); }
+
+ht_status ht_precond_create_engine_jacobi(ht_context *ctx, const ht_backend *backend, const ht_matrix *matrix, ht_precond **precond) {
+  *precond = NULL;
+  HT_TRY(ctx, ht_matrix_check_diagonal(ctx, matrix));
+  HT_TRY(ctx, ht_allocate(ctx, 1, sizeof **precond, precond));
+  **precond = (ht_precond){
+      .ctx = ctx, .backend = backend, .name = "jacobi", .n = matrix->n, .nnz = matrix->nnz, .update = check_only, .destroy = release};
+  return HT_OK;
 }

@@ -39,6 +39,8 @@ ht_status ht_precond_create(ht_context *ctx, const ht_backend *backend, const ht
                             int unknowns_per_node, ht_precond **precond);
 /* Jacobi from a diagonal alone (copied), for the caller's operators; NULL gives M = I, and an entry that is not positive takes 1. */
 ht_status ht_precond_create_diagonal(ht_context *ctx, const ht_backend *backend, int64_t n, const double *diagonal, ht_precond **precond);
+/* Jacobi for an engine that takes the diagonal itself: the diagonal is checked, and nothing stored or ever applied. */
+ht_status ht_precond_create_engine_jacobi(ht_context *ctx, const ht_backend *backend, const ht_matrix *matrix, ht_precond **precond);
 /* Unknowns a block of block-Jacobi: what is asked for, else the unknowns a node where there are several, else a default. */
 int64_t ht_precond_block(const ht_precond_options *options, int64_t n, int unknowns_per_node);
 /* What an engine needs of the one that ht_precond_create_block_jacobi made; borrowed from it. */

@@ -95,7 +95,7 @@ static ht_status build_split(const ht_matrix *a, const ht_csr_view *view, const 
   ht_split *split = NULL;
   int32_t *order;
   double exact = 0;
-  HT_TRY(a->ctx, ht_order_auto(a->ctx, graph, &order));
+  HT_TRY(a->ctx, ht_order_auto(a->ctx, graph, HT_ROOT_FAR, NULL, &order));
   options.order = order;
   ht_status status = ht_split_create(a->ctx, view, graph, &options, &split);
   ht_release(a->ctx, order);

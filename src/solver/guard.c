@@ -391,24 +391,23 @@ ht_status ht_guard_look(ht_guard *g, const double *vector, const double **entrie
 
 ht_status ht_guard_allocate(ht_guard *g, int averaged) {
   const ht_backend *v = g->loop->op->backend;
-  int64_t n = g->loop->op->n, bytes = n * (int64_t)sizeof(double);
-  double **work[] = {&g->residual, &g->previous, &g->best, &g->own_b};
+  double **work[] = {&g->residual, &g->previous, &g->best, &g->own_b, &g->own_x};
+  enum { WORK = sizeof work / sizeof *work, ALIGNED = 32 /* doubles: 256 bytes */ };
+  int64_t n = g->loop->op->n, apart = (n + ALIGNED - 1) / ALIGNED * ALIGNED;
+  int remote = !ht_backend_is_host(g->ctx, v), count = remote ? WORK : WORK - 1;
   HT_TRY(g->ctx, ht_certifier_init(&g->certifier, g->ctx, g->matrix, averaged, g->loop->op));
-  for (size_t k = 0; k < sizeof work / sizeof *work; k++) HT_TRY(g->ctx, v->memory_create(g->ctx, bytes, work[k]));
-  if (!ht_backend_is_host(g->ctx, v)) {
-    HT_TRY(g->ctx, v->memory_create(g->ctx, bytes, &g->own_x));
-    HT_TRY(g->ctx, ht_allocate(g->ctx, n, sizeof(double), &g->host));
-  }
+  HT_TRY(g->ctx,
+         v->memory_create(g->ctx, count * apart * (int64_t)sizeof(double), &g->work)); /* at once: on a device each takes its time */
+  for (int k = 0; k < count; k++) *work[k] = g->work + k * apart;
+  if (remote) HT_TRY(g->ctx, ht_allocate(g->ctx, n, sizeof(double), &g->host));
   HT_TRY(g->ctx, ht_allocate(g->ctx, 2 * g->loop->state.capacity, sizeof(double), &g->ritz));
   return HT_OK;
 }
 
 void ht_guard_release(ht_guard *g) {
-  double **work[] = {&g->residual, &g->previous, &g->best, &g->own_b, &g->own_x}, **host[] = {&g->host, &g->ritz};
-  for (size_t k = 0; k < sizeof work / sizeof *work; k++) {
-    if (*work[k]) g->certifier.backend->memory_release(g->ctx, *work[k]);
-    *work[k] = NULL;
-  }
+  double **host[] = {&g->host, &g->ritz};
+  if (g->work) g->certifier.backend->memory_release(g->ctx, g->work);
+  g->work = g->residual = g->previous = g->best = g->own_b = g->own_x = NULL;
   for (size_t k = 0; k < sizeof host / sizeof *host; k++) {
     ht_release(g->ctx, *host[k]);
     *host[k] = NULL;

@@ -32,6 +32,7 @@ typedef struct ht_guard {
   ht_recorder *recorder; /* NULL: nobody wants a trace */
   /* workspace, n each, in the backend's memory; own_b and own_x stand for the caller's where the backend does not reach them */
   double *residual, *previous, *best, *own_b, *own_x;
+  double *work; /* all of them */
   double *host; /* what the host looks at, where it cannot touch the backend's memory; else NULL */
   double *ritz; /* 2 entries for each iteration that the loop records */
   /* of the running solve */

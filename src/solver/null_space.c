@@ -11,12 +11,12 @@ int ht_row_is_empty(const ht_matrix *a, int64_t i) {
   return 1;
 }
 
-void ht_null_space_find(const ht_matrix *a, ht_null_space *space) {
+void ht_null_space_find(const ht_matrix *a, const double *diagonal, ht_null_space *space) {
   *space = (ht_null_space){.first_empty = -1, .constant = ht_matrix_rows_add_to_zero(a)};
   int64_t empty = 0, first = a->n;
 #pragma omp parallel for schedule(static) num_threads(a->ctx->threads) reduction(+ : empty) reduction(min : first) if (a->n > PARALLEL_FROM)
   for (int64_t i = 0; i < a->n; i++) {
-    if (!ht_row_is_empty(a, i)) continue;
+    if (diagonal[i] != 0 || !ht_row_is_empty(a, i)) continue;
     empty++;
     if (i < first) first = i;
   }

@@ -9,8 +9,8 @@ typedef struct ht_null_space {
   int constant;                    /* every row adds up to zero within its rounding: the constant vector */
 } ht_null_space;
 
-int ht_row_is_empty(const ht_matrix *matrix, int64_t row); /* no entry but zeros */
-void ht_null_space_find(const ht_matrix *matrix, ht_null_space *space);
+int ht_row_is_empty(const ht_matrix *matrix, int64_t row);                                      /* no entry but zeros */
+void ht_null_space_find(const ht_matrix *matrix, const double *diagonal, ht_null_space *space); /* diagonal: of the matrix */
 /* 2-norm of the part of b in that space. No x can bring ||b - A x|| below it. `sentence` says which part it is. */
 double ht_null_space_part(const ht_null_space *space, const ht_matrix *matrix, const double *b, char *sentence, size_t size);
 

@@ -6,48 +6,10 @@
 #include "data/diagonal.h"
 #include "data/split.h"
 #include "halftone/version.h"
-#include "solver/chooser.h"
 #include "solver/choose_backend.h"
-#include "solver/guard.h"
-#include "solver/null_space.h"
+#include "solver/solver_internal.h"
 
-struct ht_solver {
-  ht_context *ctx;
-  struct ht_options options;
-  /* what was given */
-  const ht_matrix *matrix;
-  const ht_matrix *symmetric; /* the matrix, or `averaged` where it is symmetric but for rounding */
-  ht_matrix averaged;         /* borrows the pattern, owns its values */
-  int64_t n;
-  ht_apply_fn apply;
-  void *apply_user;
-  double *diagonal; /* of the matrix, or the caller's for an operator; NULL when there is none */
-  ht_progress_fn progress;
-  void *progress_user;
-  ht_policy_fn policy_fn;
-  void *policy_user;
-  ht_policy_chooser chooser; /* training's, in the place of a policy; choose NULL: none */
-  /* what prepare made */
-  int prepared;
-  uint64_t version; /* of the matrix's values */
-  const ht_backend *backend;
-  char why_backend[HT_REPORT_TEXT];
-  ht_operator *op;
-  ht_precond *precond;
-  ht_loop *loop;
-  ht_guard guard;
-  ht_policy_facts facts;
-  ht_learned *policy_given; /* training's, until the policy is made of it; else NULL */
-  ht_learned *policy_read;  /* the same from a policy file */
-  char why[HT_REPORT_TEXT];
-  ht_outcome refused; /* a typed outcome known before any iteration, else HT_CONVERGED */
-  char refusal[HT_REPORT_TEXT];
-  ht_null_space null_space;
-  double time_setup_s;
-  /* of the last solve */
-  ht_report *column_reports;
-  int columns, report_capacity;
-};
+enum { PARALLEL_FROM = 20000 }; /* rows */
 
 /* ---- life ---- */
 
@@ -68,7 +30,7 @@ ht_status ht_solver_create(ht_context *ctx, const ht_options *options, ht_solver
   return HT_OK;
 }
 
-static void forget_loop(ht_solver *s) {
+void ht_solver_forget_loop(ht_solver *s) {
   ht_guard_release(&s->guard);
   ht_loop_destroy(s->loop);
   s->loop = NULL;
@@ -80,8 +42,8 @@ static void forget_precond(ht_solver *s) {
   s->precond = NULL;
 }
 
-static void forget(ht_solver *s) {
-  forget_loop(s);
+void ht_solver_forget(ht_solver *s) {
+  ht_solver_forget_loop(s);
   forget_precond(s);
   ht_operator_destroy(s->op);
   s->op = NULL;
@@ -92,10 +54,10 @@ static void forget(ht_solver *s) {
 
 void ht_solver_destroy(ht_solver *s) {
   if (!s) return;
-  forget(s);
+  ht_solver_forget(s);
   ht_learned_release(s->ctx, s->policy_given);
   ht_release(s->ctx, s->averaged.values);
-  ht_release(s->ctx, s->diagonal);
+  ht_release(s->ctx, s->own_diagonal);
   ht_release(s->ctx, s->column_reports);
   ht_release(s->ctx, s);
 }
@@ -116,9 +78,9 @@ static ht_status set_problem(ht_solver *s, int64_t n, const double *diagonal) {
     HT_TRY(s->ctx, ht_allocate(s->ctx, n, sizeof *copy, &copy)); /* before anything changes: a failure leaves the old problem */
     memcpy(copy, diagonal, (size_t)n * sizeof *copy);
   }
-  forget(s);
-  ht_release(s->ctx, s->diagonal);
-  s->diagonal = copy;
+  ht_solver_forget(s);
+  ht_release(s->ctx, s->own_diagonal);
+  s->diagonal = s->own_diagonal = copy;
   s->n = n;
   return HT_OK;
 }
@@ -202,13 +164,16 @@ static void inspect_matrix(ht_solver *s) {
            (long long)a->asymmetric_column + 1, (long long)a->asymmetric_column + 1, (long long)a->asymmetric_row + 1, a->asymmetry);
     return;
   }
-  ht_null_space_find(a, &s->null_space);
-  for (int64_t i = 0; i < a->n; i++) {
-    if (s->diagonal[i] > 0 || (s->diagonal[i] == 0 && s->null_space.empty_rows && ht_row_is_empty(a, i))) continue;
-    refuse(s, HT_INDEFINITE, "the diagonal entry of row %lld, counted from 1, is %g", (long long)i + 1, s->diagonal[i]);
-    return;
-  }
-  warn_singular(s);
+  ht_null_space_find(a, s->diagonal, &s->null_space);
+  int64_t bad = a->n, empty_rows = s->null_space.empty_rows;
+  const double *d = s->diagonal;
+#pragma omp parallel for schedule(static) num_threads(s->ctx->threads) reduction(min : bad) if (a->n > PARALLEL_FROM)
+  for (int64_t i = 0; i < a->n; i++)
+    if (!(d[i] > 0 || (d[i] == 0 && empty_rows && ht_row_is_empty(a, i))) && i < bad) bad = i;
+  if (bad < a->n)
+    refuse(s, HT_INDEFINITE, "the diagonal entry of row %lld, counted from 1, is %g", (long long)bad + 1, d[bad]);
+  else
+    warn_singular(s);
 }
 
 /* CG needs a matrix that is symmetric to the bit: the average with the transpose. The certificate uses the matrix as given. */
@@ -224,6 +189,8 @@ static ht_status choose_symmetric(ht_solver *s) {
   s->averaged = *s->matrix;
   s->averaged.values = values;
   s->averaged.symmetry = HT_SYMMETRIC;
+  s->averaged.diagonal = NULL; /* the matrix's own; half of the smallest numbers is not exact */
+  s->averaged.norm_inf = 0;
   s->symmetric = &s->averaged;
   ht_log(
       s->ctx, HT_LOG_WARNING,
@@ -254,6 +221,9 @@ static int64_t engine_block(const ht_solver *s) {
 
 static int is_paper(const ht_solver *s) { return s->options.solve.engine == HT_ENGINE_PAPER && s->options.op.format == HT_FORMAT_AUTO; }
 
+/* NULL: not known. */
+static const double *diagonal_of_symmetric(const ht_solver *s) { return s->symmetric == s->matrix ? s->diagonal : NULL; }
+
 static ht_status make_operator(ht_solver *s) {
   const ht_operator_options *o = &s->options.op;
   if (s->apply) return ht_operator_create_callback(s->ctx, s->n, s->apply, s->apply_user, &s->op);
@@ -262,7 +232,7 @@ static ht_status make_operator(ht_solver *s) {
   if (s->backend->store_create) {
     int engine;
     HT_TRY(s->ctx, choose_store_engine(s, &engine));
-    return ht_operator_create_store(s->ctx, s->backend, o, engine, engine_block(s), s->symmetric, &s->op);
+    return ht_operator_create_store(s->ctx, s->backend, o, engine, engine_block(s), s->symmetric, diagonal_of_symmetric(s), &s->op);
   }
   return ht_operator_create_split(s->ctx, s->backend, o, s->symmetric, &s->op);
 }
@@ -277,6 +247,8 @@ static ht_status make_precond(ht_solver *s) {
       ht_log(s->ctx, HT_LOG_WARNING, "a matrix with empty rows has no such preconditioner; jacobi is used");
     return ht_precond_create_diagonal(s->ctx, s->backend, s->n, s->diagonal, &s->precond);
   }
+  if (o.precond == HT_PRECOND_JACOBI && s->op->store && s->op->backend->engine_run && s->options.solve.engine != HT_ENGINE_TEXTBOOK)
+    return ht_precond_create_engine_jacobi(s->ctx, s->backend, s->symmetric, &s->precond);
   if (s->op->engine_block) return ht_precond_create_block_jacobi(s->ctx, s->backend, &o, s->symmetric, unknowns, &s->precond);
   return ht_precond_create(s->ctx, s->backend, &o, s->symmetric, unknowns, &s->precond);
 }
@@ -348,15 +320,18 @@ static double bytes_at(const ht_split_view *a, ht_level level) {
 /* NAN where there is none. */
 static double diagonal_range(const ht_solver *s) {
   double least = INFINITY, most = 0;
-  for (int64_t i = 0; s->diagonal && i < s->n; i++) {
-    if (!(s->diagonal[i] > 0)) continue;
-    least = fmin(least, s->diagonal[i]);
-    most = fmax(most, s->diagonal[i]);
+  const double *d = s->diagonal;
+#pragma omp parallel for schedule(static) num_threads(s->ctx->threads) reduction(min                                                       \
+                                                                                 : least) reduction(max                                    \
+                                                                                                    : most) if (s->n > PARALLEL_FROM)
+  for (int64_t i = 0; i < (d ? s->n : 0); i++) {
+    if (d[i] > 0 && d[i] < least) least = d[i];
+    if (d[i] > most) most = d[i];
   }
   return most > 0 ? most / least : NAN;
 }
 
-static ht_policy_facts gather_facts(const ht_solver *s) {
+ht_policy_facts ht_solver_facts_of(const ht_solver *s) {
   const ht_split_view *a = s->op->split;
   ht_policy_facts f = {
       .levels = sees_blocks(s), .share_exact_16 = NAN, .share_exact_32 = NAN, .cache_bytes = (double)s->op->backend->cache_bytes()};
@@ -390,6 +365,7 @@ static ht_policy_facts gather_facts(const ht_solver *s) {
 
 /* New values on the old pattern: the ordering and the analyses of the pattern are kept. */
 static ht_status update_values(ht_solver *s) {
+  s->op->diagonal = diagonal_of_symmetric(s);
   HT_TRY(s->ctx, s->op->update(s->op, s->symmetric));
   if (!s->precond->update || s->null_space.empty_rows)
     forget_precond(s); /* make_precond chooses again */
@@ -413,7 +389,7 @@ static ht_status give_network(ht_solver *s, ht_policy *p) {
   return HT_OK;
 }
 
-static ht_status make_policy(ht_solver *s) {
+ht_status ht_solver_make_policy(ht_solver *s) {
   ht_policy *p = &s->guard.asked;
   const ht_operator *op = s->op;
   s->why[0] = 0;
@@ -441,22 +417,32 @@ static ht_status make_policy(ht_solver *s) {
 ht_status ht_solver_pretend_cache(ht_solver *s, double bytes) {
   s->facts.cache_bytes = bytes;
   ht_policy_release(s->ctx, &s->guard.asked);
-  HT_TRY(s->ctx, make_policy(s));
+  HT_TRY(s->ctx, ht_solver_make_policy(s));
+  return HT_OK;
+}
+
+ht_status ht_solver_make_loop(ht_solver *s) {
+  ht_guard *g = &s->guard;
+  HT_TRY(s->ctx, make_loop(s));
+  ht_lap(s->ctx, HT_PHASE_engine);
+  *g = (ht_guard){
+      .ctx = s->ctx, .loop = s->loop, .matrix = s->matrix, .null_space = &s->null_space, .options = &s->options.solve, .known = &s->facts};
+  HT_TRY(s->ctx, ht_guard_allocate(g, s->symmetric != s->matrix));
+  if (s->options.solve.trace) HT_TRY(s->ctx, ht_recorder_create(s->ctx, s->op->blocks, &g->recorder));
+  ht_lap(s->ctx, HT_PHASE_guard);
   return HT_OK;
 }
 
 static ht_status make_all(ht_solver *s) {
   if (s->op) HT_TRY(s->ctx, update_values(s));
   if (!s->op) HT_TRY(s->ctx, make_operator(s));
+  ht_lap(s->ctx, HT_PHASE_storing);
   if (!s->precond) HT_TRY(s->ctx, make_precond(s));
-  HT_TRY(s->ctx, make_loop(s));
-  ht_guard *g = &s->guard;
-  *g = (ht_guard){
-      .ctx = s->ctx, .loop = s->loop, .matrix = s->matrix, .null_space = &s->null_space, .options = &s->options.solve, .known = &s->facts};
-  HT_TRY(s->ctx, ht_guard_allocate(g, s->symmetric != s->matrix));
-  if (s->options.solve.trace) HT_TRY(s->ctx, ht_recorder_create(s->ctx, s->op->blocks, &g->recorder));
-  s->facts = gather_facts(s);
-  HT_TRY(s->ctx, make_policy(s));
+  ht_lap(s->ctx, HT_PHASE_precond);
+  HT_TRY(s->ctx, ht_solver_make_loop(s));
+  s->facts = ht_solver_facts_of(s);
+  HT_TRY(s->ctx, ht_solver_make_policy(s));
+  ht_lap(s->ctx, HT_PHASE_policy);
   HT_TRY(s->ctx, s->backend->failed(s->ctx));
   return HT_OK;
 }
@@ -471,21 +457,22 @@ static ht_status make_somewhere(ht_solver *s) {
   if (status == HT_OK || !elsewhere) return status;
   ht_log(s->ctx, HT_LOG_WARNING, "the %s backend cannot take the matrix, and the CPU is used: %s", s->backend->name,
          ht_context_error(s->ctx));
-  forget(s);
+  ht_solver_forget(s);
   HT_TRY(s->ctx, ht_choose_cpu_instead(s->ctx, &s->backend, s->why_backend));
   return make_all(s);
 }
 
 static ht_status read_diagonal(ht_solver *s) {
   if (!s->matrix) return HT_OK;
-  if (!s->diagonal) HT_TRY(s->ctx, ht_allocate(s->ctx, s->n, sizeof(double), &s->diagonal));
-  ht_matrix_diagonal(s->matrix, s->diagonal);
+  s->diagonal = s->matrix->diagonal;
+  if (s->diagonal) return HT_OK;
+  if (!s->own_diagonal) HT_TRY(s->ctx, ht_allocate(s->ctx, s->n, sizeof(double), &s->own_diagonal));
+  ht_matrix_diagonal(s->matrix, s->own_diagonal);
+  s->diagonal = s->own_diagonal;
   return HT_OK;
 }
 
-/* A set-up and a solve take the threads that an iteration is worth: it reads the matrix and moves about eight vectors. What a caller's own
- * operator costs is not known. Returns what the context had. */
-static int limit_threads(ht_solver *s) {
+int ht_solver_limit_threads(ht_solver *s) {
   int threads = s->ctx->threads;
   if (s->matrix) s->ctx->threads = ht_threads_worth(s->ctx, 12 * (double)s->matrix->nnz + 9 * 8 * (double)s->n);
   return threads;
@@ -503,26 +490,29 @@ static ht_status refuse_unfinished(ht_solver *s) {
 
 static ht_status prepare(ht_solver *s) {
   double start = ht_seconds();
+  ht_laps_begin(s->ctx);
   int same_pattern = s->prepared && s->matrix;
   s->prepared = 0;
   HT_TRY(s->ctx, read_diagonal(s));
   s->refused = HT_CONVERGED;
   if (s->matrix) inspect_matrix(s);
   HT_TRY(s->ctx, choose_symmetric(s));
-  forget_loop(s);
-  if (!same_pattern || s->refused != HT_CONVERGED) forget(s);
+  ht_lap(s->ctx, HT_PHASE_checks);
+  ht_solver_forget_loop(s);
+  if (!same_pattern || s->refused != HT_CONVERGED) ht_solver_forget(s);
   if (s->refused == HT_CONVERGED) {
     s->ctx->set_up_end = s->options.solve.time_limit > 0 ? start + s->options.solve.time_limit : 0;
     ht_status status = make_somewhere(s);
     s->ctx->set_up_end = 0;
     if (status != HT_OK) {
-      forget(s);
+      ht_solver_forget(s);
       if (status == HT_INTERRUPTED) return refuse_unfinished(s);
       return ht_trace(s->ctx, status, __func__, __FILE__, __LINE__);
     }
   }
   s->version = s->matrix ? s->matrix->version : 0;
   s->prepared = 1;
+  ht_laps_tell(s->ctx);
   s->time_setup_s = ht_seconds() - start;
   return HT_OK;
 }
@@ -532,7 +522,7 @@ ht_status ht_solver_prepare(ht_solver *s) {
   HT_CHECK(s->ctx, s->matrix || s->apply, HT_BAD_ARGUMENT,
            "the solver has no matrix: call ht_solver_set_matrix or ht_solver_set_operator first");
   if (s->options.solve.threads) HT_TRY(s->ctx, ht_context_set_threads(s->ctx, (int)s->options.solve.threads));
-  int threads = limit_threads(s);
+  int threads = ht_solver_limit_threads(s);
   ht_status status = prepare(s);
   s->ctx->threads = threads;
   if (status != HT_OK) return ht_trace(s->ctx, status, __func__, __FILE__, __LINE__);
@@ -643,7 +633,7 @@ ht_status ht_solver_solve(ht_solver *s, int columns, const double *b, double *x,
            "solve needs at least one right-hand side and two arrays, and was given %d columns", columns);
   if (!s->prepared || (s->matrix && s->version != s->matrix->version)) HT_TRY(s->ctx, ht_solver_prepare(s));
   HT_TRY(s->ctx, reset_reports(s, columns));
-  int threads = limit_threads(s);
+  int threads = ht_solver_limit_threads(s);
   ht_status status = HT_OK;
   for (int k = 0; k < columns && status == HT_OK; k++)
     status = solve_column(s, b + (int64_t)k * s->n, x + (int64_t)k * s->n, &s->column_reports[k]);

@@ -285,6 +285,12 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {
   return CUDA_SUCCESS;
 }
 
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+  (void)flags;
+  if (!depth || !event || !goes_to(stream)) return CUDA_ERROR_INVALID_HANDLE;
+  return result();
+}
+
 CUresult cuStreamSynchronize(CUstream stream) {
   (void)stream;
   return result();

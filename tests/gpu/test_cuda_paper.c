@@ -222,7 +222,7 @@ static void set_up(fixture *f, gpu *g, int streaming, int64_t n) {
   snprintf(line, sizeof line, "stencil2d nx=%lld ny=1", (long long)n);
   *f = (fixture){.g = g, .a = generate(g, line)};
   if (streaming) {
-    OK(ht_operator_create_store(g->ctx, g->cuda, &options, HT_STORE_ENGINE_STREAMING, 0, f->a, &f->op));
+    OK(ht_operator_create_store(g->ctx, g->cuda, &options, HT_STORE_ENGINE_STREAMING, 0, f->a, NULL, &f->op));
     OK(g->cuda->engine_create(f->op->store, &none, 1000, &f->engine));
   } else {
     OK(ht_operator_create_tilecsc(g->ctx, g->cuda, &options, f->a, &f->op));

@@ -49,7 +49,36 @@ static void refused_values_and_back(void **state) {
   ht_context_destroy(ctx);
 }
 
+/* A CSR on a device needs one: the solver says so, and stays what it was. */
+static void no_device_takes_nothing(void **state) {
+  (void)state;
+  ht_context *ctx;
+  ht_matrix *a;
+  ht_solver *solver;
+  ht_report report;
+  double values[3 * N], b[N], x[N] = {0};
+  OK(ht_context_create(&ctx));
+  fill(values, 3, -1);
+  OK(ht_matrix_create_csr(ctx, N, row_start, columns, values, HT_COPY, &a));
+  OK(ht_solver_create(ctx, NULL, &solver));
+  assert_int_equal(ht_solver_set_device_csr(solver, row_start, columns, values), HT_BAD_ARGUMENT); /* no matrix */
+  OK(ht_solver_set_matrix(solver, a));
+  OK(ht_solver_set_option(solver, "backend", "cpu"));
+  assert_int_equal(ht_solver_set_device_csr(solver, row_start, columns, NULL), HT_BAD_ARGUMENT);
+  assert_int_equal(ht_solver_set_device_csr(solver, row_start, columns, values), HT_UNSUPPORTED);
+  ht_context_clear_error(ctx);
+  for (int i = 0; i < N; i++) b[i] = 1 + i % 3;
+  OK(ht_solver_solve(solver, 1, b, x, &report));
+  assert_true(report.outcome == HT_CONVERGED && true_residual(a, x, b) <= 1.01e-10);
+  fill(values, -3, -1);
+  OK(ht_matrix_set_values(a, values));
+  assert_int_equal(ht_solver_set_device_csr(solver, row_start, columns, values), HT_BAD_MATRIX); /* nothing was made of this one */
+  ht_solver_destroy(solver);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(refused_values_and_back)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(refused_values_and_back), cmocka_unit_test(no_device_takes_nothing)};
   return cmocka_run_group_tests_name("new values", tests, NULL, NULL);
 }

@@ -239,7 +239,8 @@ static ht_status remote_store_create(ht_context *ctx, const ht_csr_view *a, cons
   return status;
 }
 
-static ht_status remote_store_set_values(ht_store *store, const ht_csr_view *a) {
+static ht_status remote_store_set_values(ht_store *store, const ht_csr_view *a, const double *diagonal) {
+  (void)diagonal;
   ht_matrix matrix = remote_matrix(store->ctx, a);
   return store->op->update(store->op, &matrix);
 }

@@ -100,12 +100,12 @@ static void test_shuffled_grid(void **state) {
   const int64_t m = 60, n = m * m;
   int32_t *number = shuffled(n), *order = malloc((size_t)n * 4), *again = malloc((size_t)n * 4);
   mesh g = grids(1, m, number);
-  assert_int_equal(ht_order_rcm(ctx, &g.graph, order), HT_OK);
+  assert_int_equal(ht_order_rcm(ctx, &g.graph, HT_ROOT_FAR, order), HT_OK);
   check_permutation(order, n);
   assert_true(bandwidth(&g.graph, NULL) > n / 2);
   /* Levels from a corner are squares' edges of at most 2 m points; a row couples to its own level and the ones beside it. */
   assert_true(bandwidth(&g.graph, order) <= 4 * m);
-  assert_int_equal(ht_order_rcm(ctx, &g.graph, again), HT_OK);
+  assert_int_equal(ht_order_rcm(ctx, &g.graph, HT_ROOT_FAR, again), HT_OK);
   assert_memory_equal(order, again, (size_t)n * 4);
   release(&g);
   free(number), free(order), free(again);
@@ -118,7 +118,7 @@ static void test_components(void **state) {
   const int64_t parts = 7, m = 9, n = parts * m * m;
   int32_t *number = shuffled(n), *order = malloc((size_t)n * 4);
   mesh g = grids(parts, m, number);
-  assert_int_equal(ht_order_rcm(ctx, &g.graph, order), HT_OK);
+  assert_int_equal(ht_order_rcm(ctx, &g.graph, HT_ROOT_FAR, order), HT_OK);
   check_permutation(order, n);
   assert_true(bandwidth(&g.graph, order) <= 4 * m);
   release(&g);
@@ -142,12 +142,12 @@ static void test_odd_graphs(void **state) {
       start[i + 1] = nnz;
     }
     ht_node_graph graph = {.block = 1, .nodes = N, .start = start, .columns = columns};
-    assert_int_equal(ht_order_rcm(ctx, &graph, order), HT_OK);
+    assert_int_equal(ht_order_rcm(ctx, &graph, HT_ROOT_FAR, order), HT_OK);
     check_permutation(order, N);
   }
   int64_t none = 0;
   ht_node_graph empty = {.block = 1, .nodes = 0, .start = &none, .columns = columns};
-  assert_int_equal(ht_order_rcm(ctx, &empty, order), HT_OK);
+  assert_int_equal(ht_order_rcm(ctx, &empty, HT_ROOT_FAR, order), HT_OK);
   free(start), free(columns), free(order);
   ht_context_destroy(ctx);
 }
@@ -158,7 +158,7 @@ static void test_threads(void **state) {
   int64_t *start = calloc(N + 1, 8);
   int32_t *columns = malloc((size_t)N * (NEIGHBOURS + 1) * 4), *order[MOST_THREADS];
   (void)state;
-  for (int kind = 0; kind < 3; kind++) {
+  for (int kind = 0; kind < 3; kind++) { /* both roots are taken */
     int64_t nnz = 0;
     for (int64_t i = 0; i < N; i++) {
       for (int k = 0; kind < 2 && k < NEIGHBOURS; k++)
@@ -173,7 +173,7 @@ static void test_threads(void **state) {
       ht_context *ctx = context();
       assert_int_equal(ht_context_set_threads(ctx, t + 1), HT_OK);
       order[t] = malloc(N * sizeof **order);
-      assert_int_equal(ht_order_rcm(ctx, &graph, order[t]), HT_OK);
+      assert_int_equal(ht_order_rcm(ctx, &graph, kind % 2 ? HT_ROOT_FIRST : HT_ROOT_FAR, order[t]), HT_OK);
       check_permutation(order[t], N);
       assert_memory_equal(order[t], order[0], N * sizeof **order);
       ht_context_destroy(ctx);
@@ -190,11 +190,11 @@ static void test_auto(void **state) {
   const int64_t m = 150, n = m * m;
   int32_t *order;
   mesh natural = grids(1, m, NULL);
-  assert_int_equal(ht_order_auto(ctx, &natural.graph, &order), HT_OK);
+  assert_int_equal(ht_order_auto(ctx, &natural.graph, HT_ROOT_FAR, NULL, &order), HT_OK);
   assert_null(order);
   int32_t *number = shuffled(n);
   mesh random = grids(1, m, number);
-  assert_int_equal(ht_order_auto(ctx, &random.graph, &order), HT_OK);
+  assert_int_equal(ht_order_auto(ctx, &random.graph, HT_ROOT_FAR, NULL, &order), HT_OK);
   assert_non_null(order);
   check_permutation(order, n);
   ht_release(ctx, order);
@@ -208,14 +208,15 @@ static void test_auto(void **state) {
 static long find_kept(ht_context *ctx, failing_allocator *memory, const mesh *g, int64_t rows, int32_t *order) {
   long before = memory->requests;
   const ht_csr_view a = {.n = g->graph.nodes, .nnz = g->start[g->graph.nodes], .row_start = g->start, .columns = g->columns};
-  assert_int_equal(rows ? ht_order_patches_kept(ctx, &a, rows, order) : ht_order_rcm_kept(ctx, &g->graph, order), HT_OK);
+  assert_int_equal(rows ? ht_order_patches_kept(ctx, &a, rows, NULL, order) : ht_order_rcm_kept(ctx, &g->graph, HT_ROOT_FAR, NULL, order),
+                   HT_OK);
   assert_string_equal(ht_context_error(ctx), "");
   return memory->requests - before;
 }
 
 /* The same pattern elsewhere in memory gets the order that was found before, and no other pattern, be it of the same size. */
 static void test_kept(void **state) {
-  enum { M = 40, N = M * M, KEPT = 8 };
+  enum { M = 40, N = M * M, KEPT = 24 };
   failing_allocator memory;
   ht_context *ctx;
   int32_t *numbers[KEPT + 1], *order = malloc(N * sizeof *order), *expected = malloc(N * sizeof *order);
@@ -229,7 +230,7 @@ static void test_kept(void **state) {
       assert_int_equal(find_kept(ctx, &memory, &again, rows, order), 0);
       assert_memory_equal(order, expected, N * sizeof *order);
       const ht_csr_view a = {.n = N, .nnz = again.start[N], .row_start = again.start, .columns = again.columns};
-      assert_int_equal(rows ? ht_order_patches(ctx, &a, rows, order) : ht_order_rcm(ctx, &again.graph, order), HT_OK);
+      assert_int_equal(rows ? ht_order_patches(ctx, &a, rows, order) : ht_order_rcm(ctx, &again.graph, HT_ROOT_FAR, order), HT_OK);
       assert_memory_equal(order, expected, N * sizeof *order);
       release(&g), release(&again);
     }

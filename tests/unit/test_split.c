@@ -348,7 +348,7 @@ static void check_matrix(ht_context *ctx, const csr *a) {
   assert_int_equal(ht_node_graph_create(ctx, &view, &graph), HT_OK);
   int32_t *order = malloc((size_t)graph.nodes * 4 + 4);
   for (int kind = 0; kind < 3; kind++) {
-    if (kind == 1) assert_int_equal(ht_order_rcm(ctx, &graph, order), HT_OK);
+    if (kind == 1) assert_int_equal(ht_order_rcm(ctx, &graph, HT_ROOT_FAR, order), HT_OK);
     for (int64_t i = 0; kind == 2 && i < graph.nodes; i++) order[i] = (int32_t)i;
     for (int64_t i = graph.nodes - 1; kind == 2 && i > 0; i--) {
       int64_t j = (int64_t)(uniform() * (double)(i + 1));
@@ -643,7 +643,7 @@ static void test_allocation_fails(void **state) {
     assert_int_equal(ht_context_set_threads(ctx, 2), HT_OK); /* scratch is allocated a thread */
     allowed = limit;
     ht_status status = ht_node_graph_create(ctx, &view, &graph);
-    if (status == HT_OK) status = ht_order_auto(ctx, &graph, &order);
+    if (status == HT_OK) status = ht_order_auto(ctx, &graph, HT_ROOT_FAR, NULL, &order);
     ht_split_options options = {.exactness_flags = 1, .order = order};
     if (status == HT_OK) status = ht_split_create(ctx, &view, &graph, &options, &split);
     assert_true(status == HT_OK || (status == HT_NO_MEMORY && !split));

@@ -14,6 +14,8 @@ typedef enum ht_kernel {
   HT_KERNELS
 } ht_kernel;
 
+enum { HT_CUDA_SPARES = 16 };
+
 typedef struct ht_cuda {
   ht_context *ctx;
   const ht_cuda_driver *driver;         /* entry points */
@@ -25,19 +27,27 @@ typedef struct ht_cuda {
   int primary;     /* the context is the device's primary one, which this holds; else it is the caller's */
   CUstream stream; /* that all work goes to: our own, or the caller's */
   CUstream own;
+  CUstream copies; /* where the rows of a matrix travel while `stream` works on those before them; made when it is first needed */
   /* of each kernel, loaded at its first launch */
   CUfunction function[HT_KERNELS];
   unsigned shared_limit[HT_KERNELS]; /* dynamic shared bytes that it has been allowed */
   CUlibrary library[HT_KERNELS];     /* of its file; kept by the file's first kernel */
   double *sums;                      /* device: partial sums of the vector operations, and the counter of blocks behind them */
   double *host;                      /* pinned: scalars that come back */
-  int64_t bytes_now, bytes_most;     /* of device memory that this holds, and held at once */
-  struct {                           /* two pinned buffers that host memory travels through */
+  int64_t bytes_now, bytes_most;     /* of device memory in use, and held at once, spare blocks included */
+  struct {                           /* blocks that were given back, for the next matrix of this size; memory.c */
+    CUdeviceptr block;
+    int64_t bytes; /* 0: a free place */
+  } spare[HT_CUDA_SPARES];
+  int64_t bytes_spare;
+  int next_spare; /* the place that gives way next */
+  struct {        /* two pinned buffers that host memory travels through */
     char *memory;
     int64_t half; /* bytes of each */
     CUevent passed[2];
     int turn; /* the one that is being filled */
   } staging;
+  void *told;       /* pinned: what an engine gave back, for the next one, or NULL */
   ht_status status; /* of the first call that failed: later launches do nothing */
   char error[256];  /* and its sentence */
 } ht_cuda;
@@ -69,7 +79,9 @@ ht_status ht_cuda_replay(ht_cuda *cuda, CUgraphExec graph, const char *what);
 
 /* `bytes` zeroed bytes of device memory. HT_NO_MEMORY tells how many were asked for and are free. */
 ht_status ht_cuda_allocate(ht_cuda *cuda, int64_t bytes, void *memory);
-void ht_cuda_release(ht_cuda *cuda, void *memory); /* NULL is allowed */
+/* NULL is allowed. Work that is on the device's stream may still use it, and no other. */
+void ht_cuda_release(ht_cuda *cuda, void *memory);
+void ht_cuda_release_spares(ht_cuda *cuda);
 /* Several arrays in one allocation, which the first one's pointer releases; an empty one is NULL. to: where a pointer goes. An allocation
  * of its own costs each tens of microseconds, and as many when it is released. */
 typedef struct ht_cuda_part {
@@ -82,17 +94,23 @@ ht_status ht_cuda_allocate_host(ht_cuda *cuda, int64_t bytes, void *memory);
 void ht_cuda_release_host(ht_cuda *cuda, void *memory);
 /* On the device's stream; the second form returns when the copy is complete. */
 ht_status ht_cuda_copy_async(ht_cuda *cuda, int64_t bytes, const void *from, void *to);
+ht_status ht_cuda_copy_on(ht_cuda *cuda, CUstream stream, int64_t bytes, const void *from, void *to);
 ht_status ht_cuda_copy(ht_cuda *cuda, int64_t bytes, const void *from, void *to);
 ht_status ht_cuda_fill(ht_cuda *cuda, int64_t bytes, int byte, void *memory);
 /* Host memory to the device at the bus's speed, packed by all threads into one pinned buffer while the other one is being copied.
  * `from` may change when it returns. staging.c */
 ht_status ht_cuda_send(ht_cuda *cuda, int64_t bytes, const void *from, void *to);
-/* The same by hand: a pinned buffer of so many bytes, to be filled and copied from; then `staged`. It may be written until then. */
+/* The same by hand: a pinned buffer of so many bytes, to be filled and copied from; then `staged`, with the stream of the copies. It may be
+ * written until then. */
 enum { HT_STAGING_BYTES = 8 << 20 }; /* that are worth a copy */
 ht_status ht_cuda_stage(ht_cuda *cuda, int64_t bytes, void *memory);
-ht_status ht_cuda_staged(ht_cuda *cuda);
+ht_status ht_cuda_staged(ht_cuda *cuda, CUstream stream);
 void ht_cuda_copy_on_host(const ht_cuda *cuda, int64_t bytes, const void *from, void *to); /* by all threads */
 void ht_cuda_release_staging(ht_cuda *cuda);
+/* Order between two streams: an event behind what is on the one, and what comes to the other from now on waits for it. */
+ht_status ht_cuda_mark(ht_cuda *cuda, CUstream stream, CUevent *event); /* *event is made where it is NULL */
+ht_status ht_cuda_wait(ht_cuda *cuda, CUevent event, CUstream stream);  /* what comes to `stream` from now on, for the event */
+ht_status ht_cuda_copies(ht_cuda *cuda);                                /* makes cuda->copies */
 /* Wait for all that was launched; reports what failed. */
 ht_status ht_cuda_synchronize(ht_cuda *cuda);
 /* Turn a driver's result into a status and a sentence that begins with `what` ("copying 80 bytes"). The first failure is kept in
@@ -128,12 +146,15 @@ void ht_cuda_csr_residual(ht_context *ctx, const ht_csr_view *a, const double *x
 void ht_cuda_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y);
 /* the split storage and its engines */
 void ht_cuda_store_plan(ht_context *ctx, const ht_csr_view *a, int64_t block, ht_store_engine asked, ht_store_plan *plan);
+const char *ht_cuda_store_met(ht_context *ctx, const ht_store_options *options);
 ht_status ht_cuda_store_create(ht_context *ctx, const ht_csr_view *a, const ht_store_options *options, ht_store **store);
-ht_status ht_cuda_store_set_values(ht_store *store, const ht_csr_view *a);
+ht_status ht_cuda_store_set_values(ht_store *store, const ht_csr_view *a, const double *diagonal);
+ht_status ht_cuda_store_take(ht_store *store, const ht_csr_view *a, ht_csr_facts *facts);
 void ht_cuda_store_info(const ht_store *store, ht_store_info *info);
 void ht_cuda_store_multiply(ht_store *store, const uint8_t *block_level, const double *x, double *y);
 void ht_cuda_store_release(ht_store *store);
 ht_status ht_cuda_engine_create(ht_store *store, const ht_engine_precond *precond, int64_t capacity, ht_engine **engine);
+ht_status ht_cuda_engine_renew(ht_engine *engine, int *same);
 ht_status ht_cuda_engine_create_on_tiles(ht_context *ctx, const ht_tilecsc_view *a, const float *const column_error[HT_LEVEL_64],
                                          const double *diagonal, int64_t capacity, ht_engine **engine);
 ht_status ht_cuda_engine_set_network(ht_engine *engine, const float *weights, int inputs, int hidden, int actions, int64_t interval);

@@ -90,10 +90,13 @@ static void release_device(void *device) {
     int entered = ht_cuda_enter(cuda);
     if (cuda->stream) driver->cuStreamSynchronize(cuda->stream);
     ht_cuda_release(cuda, cuda->sums);
+    ht_cuda_release_spares(cuda);
     ht_cuda_release_host(cuda, cuda->host);
+    ht_cuda_release_host(cuda, cuda->told);
     ht_cuda_release_staging(cuda);
     for (int i = 0; i < HT_KERNELS; i++)
       if (cuda->library[i]) driver->cuLibraryUnload(cuda->library[i]);
+    if (cuda->copies) driver->cuStreamDestroy(cuda->copies);
     if (cuda->own) driver->cuStreamDestroy(cuda->own);
     ht_cuda_leave(cuda, entered);
     if (cuda->primary) driver->cuDevicePrimaryCtxRelease(cuda->device);

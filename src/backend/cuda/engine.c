@@ -17,6 +17,20 @@ enum {
 
 /* ---- making ---- */
 
+/* Pinned memory takes longer to make than the rest of an engine: the device keeps that of one. */
+static ht_status take_told(ht_cuda *cuda, ht_cuda_cg_scalars **told) {
+  *told = cuda->told;
+  cuda->told = NULL;
+  return *told ? HT_OK : ht_cuda_allocate_host(cuda, 2 * sizeof **told + 3 * HT_CUDA_TOLD * 8, told);
+}
+
+static void give_told_back(ht_cuda *cuda, ht_cuda_cg_scalars *told) {
+  if (cuda->told)
+    ht_cuda_release_host(cuda, told);
+  else
+    cuda->told = told;
+}
+
 /* x's pointer releases all on the device, and told's all on the host. */
 ht_status ht_cuda_engine_allocate(ht_engine *e) {
   ht_cuda_cg_vectors *v = &e->v;
@@ -36,7 +50,7 @@ ht_status ht_cuda_engine_allocate(ht_engine *e) {
                                 {narrow, &v->narrow[0]},
                                 {narrow, &v->narrow[1]}};
   HT_TRY(e->ctx, ht_cuda_allocate_parts(e->cuda, sizeof parts / sizeof *parts, parts));
-  HT_TRY(e->ctx, ht_cuda_allocate_host(e->cuda, 2 * sizeof *v->told + 3 * HT_CUDA_TOLD * 8, &v->told));
+  HT_TRY(e->ctx, take_told(e->cuda, &v->told));
   *v->told = (ht_cuda_cg_scalars){.iteration = 0};
   e->staged = v->told + 1;
   v->told_records = (double *)(v->told + 2);
@@ -185,7 +199,7 @@ static ht_status make_persistent(ht_engine *e) {
   HT_TRY(e->ctx, ht_cuda_fill(e->cuda, HT_MAIL_BYTES, 0, e->v.sums));
   HT_TRY(e->ctx, ht_cuda_fill(e->cuda, rows, 0, e->v.exchange));
   HT_TRY(e->ctx, ht_cuda_send(e->cuda, sizeof first, first, e->v.epochs));
-  int64_t slices = store->patch_slices_most, most = slices > HT_NARROW_WARPS ? HT_WIDE_WARPS : HT_NARROW_WARPS,
+  int64_t slices = store->rows->patch_slices_most, most = slices > HT_NARROW_WARPS ? HT_WIDE_WARPS : HT_NARROW_WARPS,
           warps = slices < most ? slices : most;
   e->block = (unsigned)(32 * warps);
   for (e->rows = 1; e->rows * warps < slices;) e->rows *= 2;
@@ -202,6 +216,7 @@ static ht_status make_persistent(ht_engine *e) {
 static ht_status create(ht_engine *e, const ht_engine_precond *precond) {
   HT_TRY(e->ctx, ht_cuda_engine_allocate(e));
   HT_TRY(e->ctx, ht_cuda_engine_precondition(e, precond));
+  e->exact = e->store->info.share_exact_16 == 1;
   if (e->store->plan.engine == HT_STORE_ENGINE_PERSISTENT) return make_persistent(e);
   return make_streaming(e);
 }
@@ -225,10 +240,16 @@ ht_status ht_cuda_engine_create(ht_store *store, const ht_engine_precond *precon
   return HT_OK;
 }
 
+ht_status ht_cuda_engine_renew(ht_engine *e, int *same) {
+  *same = e->exact == (e->store->info.share_exact_16 == 1) && !e->v.inverse_blocks;
+  return *same && e->v.inverse_diagonal ? ht_cuda_engine_invert(e) : HT_OK;
+}
+
 void ht_cuda_engine_release(ht_engine *e) {
   if (!e) return;
   const ht_cuda_cg_vectors *v = &e->v;
   int entered = ht_cuda_enter(e->cuda);
+  e->cuda->driver->cuStreamSynchronize(e->cuda->stream); /* replays that an event overtook may still write to what is the host's */
   for (int k = 0; k < MODES * HT_ENGINE_RUNS; k++)
     if (e->graph[k / HT_ENGINE_RUNS][k % HT_ENGINE_RUNS])
       e->cuda->driver->cuGraphExecDestroy(e->graph[k / HT_ENGINE_RUNS][k % HT_ENGINE_RUNS]);
@@ -243,7 +264,7 @@ void ht_cuda_engine_release(ht_engine *e) {
   ht_cuda_release(e->cuda, (void *)(uintptr_t)e->network.weights);
   ht_cuda_release(e->cuda, (void *)(uintptr_t)e->network.biases);
   ht_cuda_paper_release(e);
-  ht_cuda_release_host(e->cuda, v->told);
+  give_told_back(e->cuda, v->told);
   ht_release(e->ctx, e);
 }
 
@@ -303,7 +324,8 @@ static const double *wide_direction(ht_engine *e) {
 
 void ht_cuda_engine_get_direction(ht_engine *e, double *p) {
   if (ht_cuda_copy(e->cuda, e->padded * 8, wide_direction(e), p) != HT_OK) return; /* `failed` says so */
-  for (int64_t i = 0; i < e->padded && e->store; i++) p[i] = ldexp(p[i], -e->store->exponent[i]);
+  if (!e->store || ht_cuda_store_fetch_exponents(e->store) != HT_OK) return;
+  for (int64_t i = 0; i < e->padded; i++) p[i] = ldexp(p[i], -e->store->exponent[i]);
 }
 
 double ht_cuda_engine_direction_square(ht_engine *e) {
@@ -445,7 +467,7 @@ static ht_status run_persistent(ht_engine *e) {
   static const int64_t value_bytes[HT_LEVELS] = {4, 8, 16};
   const ht_store *store = e->store;
   ht_store_view *a = &e->store->view;
-  int64_t columns = a->patch_rows + store->halo_most, unit = (value_bytes[e->highest] + 4) * HT_WARP + 8;
+  int64_t columns = a->patch_rows + store->rows->halo_most, unit = (value_bytes[e->highest] + 4) * HT_WARP + 8;
   if (e->v.inverse_blocks) columns += 2 * a->patch_rows; /* two vectors more */
   int64_t rest = e->cuda->shared_block_bytes - STATIC_SHARED - (columns + 4) * 8;
   int kept = smaller(rest / unit, INT32_MAX);

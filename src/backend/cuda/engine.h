@@ -29,7 +29,8 @@ struct ht_engine {
   int update_blocks, multiply_blocks[HT_ENGINE_MODES], precondition_blocks, stride; /* precondition_blocks: 0 where M is diagonal */
   /* persistent */
   unsigned block;
-  int rows; /* a thread */
+  int rows;  /* a thread */
+  int exact; /* all values were exact at 16 bits when it was made: it has a kernel for that */
   /* the paper's */
   ht_tilecsc_view tiles;
   ht_cuda_tiles_facts facts;
@@ -47,6 +48,7 @@ struct ht_engine {
 ht_status ht_cuda_engine_allocate(ht_engine *engine); /* vectors and records, by padded, blocks and capacity */
 /* engine_precond.c: makes inverse_diagonal, or inverse_blocks and block; none of them for M = I */
 ht_status ht_cuda_engine_precondition(ht_engine *engine, const ht_engine_precond *precond);
+ht_status ht_cuda_engine_invert(ht_engine *engine); /* inverse_diagonal, from the store's diagonal */
 /* paper.c: on an engine that is allocated */
 ht_status ht_cuda_paper_start(ht_engine *engine);     /* the residual's first direction */
 ht_status ht_cuda_paper_iteration(ht_engine *engine); /* product and step: captured */

@@ -13,15 +13,10 @@ static ht_status hand_over(ht_store *store, int64_t count, float *host, const fl
   return status;
 }
 
-/* Entries in [1/2, 2]: FP32 is a preconditioner as good as any. An empty row takes 1. */
-static ht_status make_diagonal(ht_store *store, ht_cuda_cg_vectors *v) {
-  int64_t padded = store->view.padded;
-  int threads = store->ctx->threads;
-  float *inverse;
-  HT_TRY(store->ctx, ht_allocate(store->ctx, padded, sizeof *inverse, &inverse));
-#pragma omp parallel for schedule(static) num_threads(threads) if (padded > PARALLEL_FROM)
-  for (int64_t i = 0; i < padded; i++) inverse[i] = store->scaled_diagonal[i] > 0 ? (float)(1 / store->scaled_diagonal[i]) : 1;
-  return hand_over(store, padded, inverse, &v->inverse_diagonal);
+ht_status ht_cuda_engine_invert(ht_engine *e) {
+  int64_t padded = e->padded;
+  return ht_cuda_launch(e->cuda, HT_KERNEL_store_invert, ht_cuda_over(padded),
+                        HT_ARGS(&padded, &e->store->diagonal, &e->v.inverse_diagonal));
 }
 
 /* w = L^-1 S, which is the inverse of the scaled block's own factor: lower triangle, row-major with leading dimension `block`. */
@@ -59,11 +54,12 @@ static ht_status make_blocks(ht_store *store, const ht_engine_precond *precond, 
   HT_CHECK(store->ctx, precond->block == block && block <= HT_COLUMN_BLOCK, HT_INTERNAL,
            "the store was made for blocks of %lld unknowns, and the preconditioner has blocks of %lld", (long long)block,
            (long long)precond->block);
+  HT_TRY(store->ctx, ht_cuda_store_fetch_exponents(store));
   HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, count, sizeof *inverse, &inverse));
 #pragma omp parallel for schedule(static) num_threads(threads) if (count > PARALLEL_FROM)
   for (int64_t first = 0; first < n; first += block) {
     double w[HT_COLUMN_BLOCK * HT_COLUMN_BLOCK];
-    int64_t rows = n - first < block ? n - first : block, at = store->position[first];
+    int64_t rows = n - first < block ? n - first : block, at = store->rows->position[first];
     invert_factor(precond->factors + first * block, block, rows, store->exponent + at, w);
     write_inverse(w, block, rows, inverse + at / HT_COLUMN_BLOCK * HT_COLUMN_BLOCK * block + at % HT_COLUMN_BLOCK);
   }
@@ -73,5 +69,7 @@ static ht_status make_blocks(ht_store *store, const ht_engine_precond *precond, 
 
 ht_status ht_cuda_engine_precondition(ht_engine *e, const ht_engine_precond *precond) {
   if (precond->block) return make_blocks(e->store, precond, &e->v);
-  return precond->diagonal ? make_diagonal(e->store, &e->v) : HT_OK;
+  if (!precond->diagonal) return HT_OK;
+  HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, e->padded * 4, &e->v.inverse_diagonal));
+  return ht_cuda_engine_invert(e);
 }

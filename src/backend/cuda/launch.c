@@ -52,6 +52,33 @@ ht_status ht_cuda_synchronize(ht_cuda *cuda) {
   return ht_cuda_check(cuda, result, "work");
 }
 
+/* ---- order between streams ---- */
+
+ht_status ht_cuda_mark(ht_cuda *cuda, CUstream stream, CUevent *event) {
+  if (cuda->status != HT_OK) return cuda->status;
+  int entered = ht_cuda_enter(cuda);
+  CUresult result = *event ? CUDA_SUCCESS : cuda->driver->cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
+  if (result == CUDA_SUCCESS) result = cuda->driver->cuEventRecord(*event, stream);
+  ht_cuda_leave(cuda, entered);
+  return ht_cuda_check(cuda, result, "marking a place in a stream");
+}
+
+ht_status ht_cuda_wait(ht_cuda *cuda, CUevent event, CUstream stream) {
+  if (cuda->status != HT_OK) return cuda->status;
+  int entered = ht_cuda_enter(cuda);
+  CUresult result = cuda->driver->cuStreamWaitEvent(stream, event, 0);
+  ht_cuda_leave(cuda, entered);
+  return ht_cuda_check(cuda, result, "having a stream wait");
+}
+
+ht_status ht_cuda_copies(ht_cuda *cuda) {
+  if (cuda->copies || cuda->status != HT_OK) return cuda->status;
+  int entered = ht_cuda_enter(cuda);
+  CUresult result = cuda->driver->cuStreamCreate(&cuda->copies, CU_STREAM_NON_BLOCKING);
+  ht_cuda_leave(cuda, entered);
+  return ht_cuda_check(cuda, result, "creating a stream");
+}
+
 /* ---- kernels ---- */
 
 /* The library of the kernel's file stands with the first kernel of that file. */

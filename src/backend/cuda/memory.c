@@ -12,6 +12,61 @@ static int64_t size_of(ht_cuda *cuda, CUdeviceptr block) {
   return cuda->driver->cuMemGetAddressRange(&base, &bytes, block) == CUDA_SUCCESS ? (int64_t)bytes : 0;
 }
 
+/* ---- spare blocks ----
+ * Asking the driver for a block and giving it back takes 0.1 to 1 ms each, and a matrix needs a dozen. The last few that were given back,
+ * 64 MiB at most, wait for the next matrix of the same size. All work is on one stream: who gets a block comes after who gave it back. */
+
+static const int64_t SPARE_MOST = 64 << 20;
+
+static void release_spare(ht_cuda *cuda, int k) {
+  if (!cuda->spare[k].bytes) return;
+  cuda->driver->cuMemFree(cuda->spare[k].block); /* waits for what uses it */
+  cuda->bytes_spare -= cuda->spare[k].bytes;
+  cuda->spare[k].bytes = 0;
+}
+
+void ht_cuda_release_spares(ht_cuda *cuda) {
+  int entered = ht_cuda_enter(cuda);
+  for (int k = 0; k < HT_CUDA_SPARES; k++) release_spare(cuda, k);
+  ht_cuda_leave(cuda, entered);
+}
+
+/* The smallest that fits and wastes no more than an eighth; 0: there is none. */
+static CUdeviceptr take_spare(ht_cuda *cuda, int64_t bytes) {
+  int best = -1;
+  for (int k = 0; k < HT_CUDA_SPARES; k++) {
+    int64_t size = cuda->spare[k].bytes;
+    if (size && size >= bytes && size - size / 8 <= bytes && (best < 0 || size < cuda->spare[best].bytes)) best = k;
+  }
+  if (best < 0) return 0;
+  cuda->bytes_spare -= cuda->spare[best].bytes;
+  cuda->spare[best].bytes = 0;
+  return cuda->spare[best].block;
+}
+
+/* In the place of those that were given back longest ago, until it fits. */
+static void keep_spare(ht_cuda *cuda, CUdeviceptr block, int64_t bytes) {
+  do {
+    release_spare(cuda, cuda->next_spare);
+    cuda->next_spare = (cuda->next_spare + 1) % HT_CUDA_SPARES;
+  } while (cuda->bytes_spare + bytes > SPARE_MOST);
+  int k = (cuda->next_spare + HT_CUDA_SPARES - 1) % HT_CUDA_SPARES;
+  cuda->spare[k].block = block;
+  cuda->spare[k].bytes = bytes;
+  cuda->bytes_spare += bytes;
+}
+
+static CUresult find_block(ht_cuda *cuda, int64_t bytes, CUdeviceptr *block) {
+  *block = take_spare(cuda, bytes);
+  if (*block) return CUDA_SUCCESS;
+  CUresult result = cuda->driver->cuMemAlloc(block, bytes ? (size_t)bytes : 1);
+  if (result != CUDA_ERROR_OUT_OF_MEMORY || !cuda->bytes_spare) return result;
+  ht_cuda_release_spares(cuda);
+  return cuda->driver->cuMemAlloc(block, bytes ? (size_t)bytes : 1);
+}
+
+/* ---- blocks ---- */
+
 ht_status ht_cuda_allocate(ht_cuda *cuda, int64_t bytes, void *memory) {
   void **to = memory;
   CUdeviceptr block = 0;
@@ -20,10 +75,10 @@ ht_status ht_cuda_allocate(ht_cuda *cuda, int64_t bytes, void *memory) {
   HT_CHECK(cuda->ctx, bytes >= 0, HT_NO_MEMORY, "more memory of the GPU is asked for than 64-bit sizes can count");
   HT_CHECK(cuda->ctx, cuda->status == HT_OK, cuda->status, "%s", cuda->error);
   int entered = ht_cuda_enter(cuda);
-  CUresult result = cuda->driver->cuMemAlloc(&block, bytes ? (size_t)bytes : 1);
+  CUresult result = find_block(cuda, bytes, &block);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) cuda->driver->cuMemGetInfo(&unused, &total);
   if (result == CUDA_SUCCESS) cuda->bytes_now += size_of(cuda, block);
-  if (cuda->bytes_now > cuda->bytes_most) cuda->bytes_most = cuda->bytes_now;
+  if (cuda->bytes_now + cuda->bytes_spare > cuda->bytes_most) cuda->bytes_most = cuda->bytes_now + cuda->bytes_spare;
   ht_cuda_leave(cuda, entered);
   HT_CHECK(cuda->ctx, result != CUDA_ERROR_OUT_OF_MEMORY, HT_NO_MEMORY,
            "GPU %d (%s) has no %lld bytes of memory: %lld of %lld are free; use a smaller problem or the cpu backend", cuda->ordinal,
@@ -41,8 +96,12 @@ ht_status ht_cuda_allocate(ht_cuda *cuda, int64_t bytes, void *memory) {
 void ht_cuda_release(ht_cuda *cuda, void *memory) {
   if (!memory) return;
   int entered = ht_cuda_enter(cuda);
-  cuda->bytes_now -= size_of(cuda, address(memory));
-  cuda->driver->cuMemFree(address(memory)); /* waits for what uses it; a lost device has nothing left to free */
+  int64_t bytes = size_of(cuda, address(memory));
+  cuda->bytes_now -= bytes;
+  if (cuda->status == HT_OK && bytes > 0 && bytes <= SPARE_MOST)
+    keep_spare(cuda, address(memory), bytes);
+  else
+    cuda->driver->cuMemFree(address(memory)); /* a lost device has nothing left to free */
   ht_cuda_leave(cuda, entered);
 }
 
@@ -86,15 +145,19 @@ void ht_cuda_release_host(ht_cuda *cuda, void *memory) {
   ht_cuda_leave(cuda, entered);
 }
 
-ht_status ht_cuda_copy_async(ht_cuda *cuda, int64_t bytes, const void *from, void *to) {
+ht_status ht_cuda_copy_on(ht_cuda *cuda, CUstream stream, int64_t bytes, const void *from, void *to) {
   if (cuda->status != HT_OK || bytes <= 0) return cuda->status;
   char what[64];
   int entered = ht_cuda_enter(cuda);
   /* one address space: the driver sees by the addresses what lies where */
-  CUresult result = cuda->driver->cuMemcpyAsync(address(to), address(from), (size_t)bytes, cuda->stream);
+  CUresult result = cuda->driver->cuMemcpyAsync(address(to), address(from), (size_t)bytes, stream);
   ht_cuda_leave(cuda, entered);
   snprintf(what, sizeof what, "copying %lld bytes", (long long)bytes);
   return ht_cuda_check(cuda, result, what);
+}
+
+ht_status ht_cuda_copy_async(ht_cuda *cuda, int64_t bytes, const void *from, void *to) {
+  return ht_cuda_copy_on(cuda, cuda->stream, bytes, from, to);
 }
 
 ht_status ht_cuda_copy(ht_cuda *cuda, int64_t bytes, const void *from, void *to) {

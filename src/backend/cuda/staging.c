@@ -10,10 +10,18 @@ enum {
   PARALLEL_FROM = 1 << 20
 };
 
+static ht_status wait_for(ht_cuda *cuda, CUevent event) {
+  if (!event) return HT_OK;
+  int entered = ht_cuda_enter(cuda);
+  CUresult result = cuda->driver->cuEventSynchronize(event);
+  ht_cuda_leave(cuda, entered);
+  return ht_cuda_check(cuda, result, "waiting for a copy");
+}
+
 static ht_status grow(ht_cuda *cuda, int64_t bytes) {
   int64_t half = LEAST;
   while (half < bytes) half *= 2;
-  HT_TRY(cuda->ctx, ht_cuda_synchronize(cuda)); /* nothing reads the old ones */
+  for (int k = 0; k < 2; k++) HT_TRY(cuda->ctx, wait_for(cuda, cuda->staging.passed[k])); /* nothing reads the old ones */
   ht_cuda_release_host(cuda, cuda->staging.memory);
   cuda->staging.memory = NULL;
   cuda->staging.half = 0;
@@ -28,22 +36,12 @@ ht_status ht_cuda_stage(ht_cuda *cuda, int64_t bytes, void *memory) {
   HT_CHECK(cuda->ctx, cuda->status == HT_OK, cuda->status, "%s", cuda->error);
   if (bytes > cuda->staging.half) HT_TRY(cuda->ctx, grow(cuda, bytes));
   cuda->staging.turn ^= 1;
-  CUevent *passed = &cuda->staging.passed[cuda->staging.turn];
-  int entered = ht_cuda_enter(cuda);
-  CUresult result = *passed ? cuda->driver->cuEventSynchronize(*passed) : cuda->driver->cuEventCreate(passed, CU_EVENT_DISABLE_TIMING);
-  ht_cuda_leave(cuda, entered);
-  HT_TRY(cuda->ctx, ht_cuda_check(cuda, result, "waiting for a copy"));
+  HT_TRY(cuda->ctx, wait_for(cuda, cuda->staging.passed[cuda->staging.turn]));
   *to = cuda->staging.memory + cuda->staging.turn * cuda->staging.half;
   return HT_OK;
 }
 
-ht_status ht_cuda_staged(ht_cuda *cuda) {
-  if (cuda->status != HT_OK) return cuda->status;
-  int entered = ht_cuda_enter(cuda);
-  CUresult result = cuda->driver->cuEventRecord(cuda->staging.passed[cuda->staging.turn], cuda->stream);
-  ht_cuda_leave(cuda, entered);
-  return ht_cuda_check(cuda, result, "marking the end of a copy");
-}
+ht_status ht_cuda_staged(ht_cuda *cuda, CUstream stream) { return ht_cuda_mark(cuda, stream, &cuda->staging.passed[cuda->staging.turn]); }
 
 void ht_cuda_copy_on_host(const ht_cuda *cuda, int64_t bytes, const void *from, void *to) {
   int threads = cuda->ctx->threads;
@@ -60,7 +58,7 @@ ht_status ht_cuda_send(ht_cuda *cuda, int64_t bytes, const void *from, void *to)
     HT_TRY(cuda->ctx, ht_cuda_stage(cuda, part, &staged));
     if (staged) ht_cuda_copy_on_host(cuda, part, (const char *)from + at, staged); /* an error came before otherwise */
     HT_TRY(cuda->ctx, ht_cuda_copy_async(cuda, part, staged, (char *)to + at));
-    HT_TRY(cuda->ctx, ht_cuda_staged(cuda));
+    HT_TRY(cuda->ctx, ht_cuda_staged(cuda, cuda->stream));
   }
   return HT_OK;
 }

@@ -1,5 +1,6 @@
 /* The split storage on the device: made from the CSR, multiplied with, given back. SPDX-License-Identifier: BSD-3-Clause */
 #include "backend/cuda/store.h"
+#include "base/kept.h"
 
 enum { PARALLEL_FROM = 20000 }; /* rows */
 
@@ -25,8 +26,8 @@ void ht_cuda_store_plan(ht_context *ctx, const ht_csr_view *a, int64_t block, ht
 /* All that does not depend on the number of groups, in one allocation, which v->slice releases. */
 static ht_status place_rows(ht_store *store) {
   ht_store_view *v = &store->view;
-  int64_t patches = v->patches ? v->patches + 1 : 0, halo = v->patches ? store->halo_start[v->patches] : 0;
-  const ht_cuda_part parts[] = {{(v->slices + 1) * (int64_t)sizeof *store->slice, &v->slice},
+  int64_t patches = v->patches ? v->patches + 1 : 0, halo = v->patches ? store->rows->halo_start[v->patches] : 0;
+  const ht_cuda_part parts[] = {{(v->slices + 1) * (int64_t)sizeof *store->rows->slice, &v->slice},
                                 {v->padded * 4, &v->order},
                                 {v->n * 4, &v->position},
                                 {patches * 4, &v->patch_slice},
@@ -44,23 +45,88 @@ static ht_status place_rows(ht_store *store) {
                                 {v->padded * 8, &store->x},
                                 {v->padded * 8, &store->y},
                                 {v->blocks, &store->block_level},
-                                {64, &store->counts}};
-  const void *const from[] = {store->slice,      store->order, store->position, store->patch_slice,
-                              store->halo_start, store->halo,  store->boundary};
+                                {HT_COUNTS * 8, &store->counts}};
+  const void *const from[] = {store->rows->slice,      store->rows->order, store->rows->position, store->rows->patch_slice,
+                              store->rows->halo_start, store->rows->halo,  store->rows->boundary};
   enum { PARTS = sizeof parts / sizeof *parts, SENT = sizeof from / sizeof *from, WORK = 5 };
-  HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *store->exponent, &store->exponent));
-  HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *store->scaled_diagonal, &store->scaled_diagonal));
   HT_TRY(store->ctx, ht_cuda_allocate_parts(store->cuda, PARTS, parts));
+  ht_lap(store->ctx, HT_PHASE_allocating);
   for (int k = 0; k < PARTS - WORK; k++) store->bytes += parts[k].bytes;
   for (int k = 0; k < SENT; k++) /* the slices once more when their units are known */
     HT_TRY(store->ctx, ht_cuda_send(store->cuda, parts[k].bytes, from[k], *(void **)parts[k].to));
   return HT_OK;
 }
 
-static ht_status create(ht_store *store, const ht_csr_view *a, const int32_t *order) {
-  HT_TRY(store->ctx, ht_cuda_store_arrange(store, a, order));
+/* ---- patterns met before ---- */
+
+static ht_kept_key key_of(const ht_store_options *o) {
+  return (ht_kept_key){*o->pattern, HT_KEPT_ARRANGEMENT, {o->plan.engine, o->plan.patch_rows, o->block, o->node, o->ordering}};
+}
+
+static ht_arrangement *find_rows(ht_context *ctx, const ht_store_options *options) {
+  ht_kept_key key;
+  if (!options->pattern) return NULL;
+  key = key_of(options);
+  return ht_kept_find(ctx, &key);
+}
+
+const char *ht_cuda_store_met(ht_context *ctx, const ht_store_options *options) {
+  const ht_arrangement *rows = find_rows(ctx, options);
+  return rows ? rows->ordering : NULL;
+}
+
+static void take_rows(ht_store *store, ht_arrangement *rows) {
+  rows->users++;
+  store->rows = rows;
+  store->view = rows->view;
+  store->plan = rows->plan;
+  store->met = 1;
+}
+
+static ht_status arrange(ht_store *store, const ht_csr_view *a, const ht_store_options *options) {
+  ht_arrangement *rows = find_rows(store->ctx, options);
+  if (rows) {
+    take_rows(store, rows);
+    return HT_OK;
+  }
+  HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, 1, sizeof *store->rows, &store->rows));
+  store->rows->users = 1;
+  store->rows->ordering = options->ordering_name;
+  HT_TRY(store->ctx, ht_cuda_store_arrange(store, a, options->order));
+  return HT_OK;
+}
+
+/* Counts are kept; pointers are this store's own. */
+static void keep_rows(ht_store *store, const ht_store_options *options) {
+  const ht_store_view *v = &store->view;
+  ht_arrangement *rows = store->rows;
+  if (store->met || !options->pattern) return;
+  rows->plan = store->plan;
+  rows->view = (ht_store_view){.n = v->n,
+                               .padded = v->padded,
+                               .slices = v->slices,
+                               .units = v->units,
+                               .index_units = v->index_units,
+                               .offsets = v->offsets,
+                               .blocks = v->blocks,
+                               .node = v->node,
+                               .patches = v->patches,
+                               .patch_rows = v->patch_rows};
+  rows->users++;
+  int64_t halo = v->patches ? rows->halo_start[v->patches] : 0;
+  int64_t bytes = v->padded * (4 + 8 + 1) + v->n * 4 + v->slices * (int64_t)sizeof *rows->slice + halo * 4;
+  ht_kept_key key = key_of(options);
+  ht_kept_add(store->ctx, &key, bytes, rows, ht_cuda_arrangement_release);
+}
+
+/* ---- life ---- */
+
+static ht_status create(ht_store *store, const ht_csr_view *a, const ht_store_options *options) {
+  HT_TRY(store->ctx, arrange(store, a, options));
+  ht_lap(store->ctx, HT_PHASE_arranging);
   HT_TRY(store->ctx, place_rows(store));
-  HT_TRY(store->ctx, ht_cuda_store_build(store, a, 1));
+  HT_TRY(store->ctx, ht_cuda_store_build(store, a, options->diagonal));
+  keep_rows(store, options);
   const ht_store_view *v = &store->view;
   store->bytes += v->units * (HT_WARP * (4 + 4 + 8) + (int64_t)sizeof *v->info) + v->index_units * (HT_WARP * 4 + 4) + v->offsets * 4;
   store->info.bytes = store->bytes;
@@ -80,7 +146,7 @@ ht_status ht_cuda_store_create(ht_context *ctx, const ht_csr_view *a, const ht_s
   store->block = options->block;
   store->view.node = options->node;
   store->exactness_flags = options->exactness_flags;
-  ht_status status = create(store, a, options->order);
+  ht_status status = create(store, a, options);
   if (status != HT_OK) {
     ht_cuda_store_release(store);
     return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
@@ -89,8 +155,17 @@ ht_status ht_cuda_store_create(ht_context *ctx, const ht_csr_view *a, const ht_s
   return HT_OK;
 }
 
-ht_status ht_cuda_store_set_values(ht_store *store, const ht_csr_view *a) {
-  HT_TRY(store->ctx, ht_cuda_store_build(store, a, 0));
+ht_status ht_cuda_store_set_values(ht_store *store, const ht_csr_view *a, const double *diagonal) {
+  HT_TRY(store->ctx, ht_cuda_store_rebuild(store, a, diagonal));
+  return HT_OK;
+}
+
+ht_status ht_cuda_store_fetch_exponents(ht_store *store) {
+  int64_t padded = store->view.padded;
+  if (store->exponents_known) return HT_OK;
+  if (!store->exponent) HT_TRY(store->ctx, ht_allocate(store->ctx, padded, sizeof *store->exponent, &store->exponent));
+  HT_TRY(store->ctx, ht_cuda_copy(store->cuda, padded * 2, store->view.exponent, store->exponent));
+  store->exponents_known = 1;
   return HT_OK;
 }
 
@@ -111,9 +186,8 @@ void ht_cuda_store_multiply(ht_store *store, const uint8_t *block_level, const d
 void ht_cuda_store_release(ht_store *store) {
   if (!store) return;
   const ht_store_view *v = &store->view;
-  void *host[] = {store->order, store->position,    store->start,      store->exponent, store->scaled_diagonal,
-                  store->slice, store->patch_slice, store->halo_start, store->halo,     store->boundary};
-  for (size_t k = 0; k < sizeof host / sizeof *host; k++) ht_release(store->ctx, host[k]);
+  ht_cuda_arrangement_release(store->ctx, store->rows);
+  ht_release(store->ctx, store->exponent);
   ht_cuda_release(store->cuda, (void *)(uintptr_t)v->slice); /* and what lies behind it */
   ht_cuda_release(store->cuda, v->info);
   ht_release(store->ctx, store);

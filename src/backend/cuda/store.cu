@@ -6,7 +6,7 @@ using namespace ht;
 
 namespace {
 
-enum { WARPS = 8, NONE = 0x7fffffff, FARTHEST = 65535, FILL_COUNTS = 6 };
+enum { WARPS = 8, NONE = 0x7fffffff, FARTHEST = 65535 };
 constexpr double KEPT = 0.125; // of a diagonal entry: what A times ones may be where constants are kept
 
 __device__ inline int exponent_of(double v) { return (int)(__double2hiint(v) >> 20 & 2047) - 1023; }
@@ -38,7 +38,7 @@ struct walker {
     settle();
   }
   __device__ bool is_mine() const { return (number >> 1 & lanes - 1) == lane; }
-  __device__ bool is_diagonal() const { return a.position[rows.columns[at]] == row; }
+  __device__ bool is_diagonal() const { return rows.columns[at] == row; }
   // To the next entry that is this lane's, from `at` on.
   __device__ void settle() {
     while (at < end) {
@@ -54,10 +54,16 @@ struct walker {
     at++;
     settle();
   }
+  // Whether that number, which column() gave, is the column's: a patch may have been made for another pattern.
+  __device__ bool is_listed(int c) const {
+    return !a.patches || (c < a.patch_rows                     ? own + c
+                          : halo + c - a.patch_rows < halo_end ? a.halo[halo + c - a.patch_rows]
+                                                               : -1) == rows.columns[at];
+  }
   // The column's number in the store: in solver order, or in the patch's list.
   __device__ int column() const {
     if (at >= end) return NONE;
-    int c = a.position[rows.columns[at]];
+    int c = rows.columns[at];
     if (!a.patches) return c;
     if (c >= own && c < own + a.patch_rows) return c - own;
     int low = halo, high = halo_end - 1;
@@ -88,7 +94,7 @@ struct entry {
 };
 
 __device__ inline entry entry_at(const walker &w, int column) {
-  int global = w.a.position[w.rows.columns[w.at]];
+  int global = w.rows.columns[w.at];
   return {column, global, w.rows.values ? scalbn(w.rows.values[w.at], -(w.a.exponent[w.row] + w.a.exponent[global])) : 0};
 }
 
@@ -149,6 +155,64 @@ __device__ inline int count_slots(const ht_store_view &a, const ht_rows_view &ro
 }
 
 } // namespace
+
+namespace {
+
+// The entries of a row of up to WIDTH * MOST by their columns' places, which are distinct: each goes to the number of those below it. All
+// are read before one is written, so that `from` may be where they go.
+template <int WIDTH, int MOST>
+__device__ inline void sort_row(const ht_store_view &a, const ht_rows_view &rows, const int32_t *from, int64_t begin, int length) {
+  int lane = threadIdx.x & WIDTH - 1, place[MOST], rank[MOST];
+  double value[MOST];
+  for (int k = 0; k < MOST; k++) {
+    int e = lane + WIDTH * k;
+    place[k] = e < length ? a.position[from[begin + e]] : INT_MAX;
+    if (rows.values) value[k] = e < length ? rows.values[begin + e] : 0;
+    rank[k] = 0;
+  }
+  for (int j = 0; j < MOST; j++)
+    for (int other = 0; other < WIDTH; other++) {
+      int p = __shfl_sync(~0u, place[j], other, WIDTH);
+      for (int k = 0; k < MOST; k++) rank[k] += p < place[k];
+    }
+  __syncwarp();
+  for (int k = 0; k < MOST; k++) {
+    if (lane + WIDTH * k >= length) continue;
+    const_cast<int32_t *>(rows.columns)[begin + rank[k]] = place[k];
+    if (rows.values) const_cast<double *>(rows.values)[begin + rank[k]] = value[k];
+  }
+}
+
+} // namespace
+
+// `count` rows, their columns in the caller's numbers: in solver order, and ascending there, into rows.columns, and rows.values, if it is
+// there, along with them. from: the columns of the first row, which may be rows.columns. Longer rows than HT_SORTED_MOST ascend already.
+// Four rows a warp, side by side where all of them are short.
+extern "C" __global__ void __launch_bounds__(WARPS * 32)
+    ht_store_sort(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, int64_t count, const int32_t *from) {
+  enum { ROWS = 4, SHORT = 32 / ROWS };
+  int lane = threadIdx.x & 31;
+  for (int64_t first = ROWS * ((int64_t)blockIdx.x * WARPS + threadIdx.x / 32); first < count; first += ROWS * (int64_t)gridDim.x * WARPS) {
+    int64_t row = min(first + lane / SHORT, count - 1), begin = rows.start[row] - rows.start[0];
+    int length = first + lane / SHORT < count ? (int)(rows.start[row + 1] - rows.start[0] - begin) : 0;
+    if (warp_max(length) <= SHORT) {
+      sort_row<SHORT, 1>(a, rows, from, begin, length);
+      continue;
+    }
+    for (int k = 0; k < ROWS; k++) {
+      int own = __shfl_sync(~0u, length, k * SHORT);
+      int64_t at = __shfl_sync(~0u, begin, k * SHORT);
+      if (own <= 32)
+        sort_row<32, 1>(a, rows, from, at, own);
+      else if (own <= 96)
+        sort_row<32, 3>(a, rows, from, at, own);
+      else if (own <= HT_SORTED_MOST)
+        sort_row<32, HT_SORTED_MOST / 32>(a, rows, from, at, own);
+      else
+        for (int e = lane; e < own; e += 32) const_cast<int32_t *>(rows.columns)[at + e] = a.position[from[at + e]];
+    }
+  }
+}
 
 // Whether a slice is stored by offsets, and its units.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
@@ -304,8 +368,8 @@ __device__ inline void fill_group(const ht_store_view &a, const walker &w, int64
   for (int asked = LEVEL_16; asked <= LEVEL_64; asked++) l.read[asked] += (whole ? 2 : 1) << level_of(info, asked);
 }
 
-// The diagonal of the lane's row and the row's errors. `exact`: whether FP32 holds it.
-__device__ inline bool finish_row(const ht_store_view &a, int64_t row, const double *diagonal, const learned &l) {
+// The diagonal of the lane's row and the row's errors, the largest of which stay in `error`. Returns whether FP32 holds the diagonal.
+__device__ inline bool finish_row(const ht_store_view &a, int64_t row, const double *diagonal, const learned &l, int error[2]) {
   double d = diagonal[row], delta = fabs(l.delta) <= 1 ? l.delta : 0; // where scales differ widely it would drown the diagonal
   float narrow = (float)d;
   a.diagonal[row] = narrow;
@@ -313,22 +377,22 @@ __device__ inline bool finish_row(const ht_store_view &a, int64_t row, const dou
   a.diagonal_16[row] = (float)(d + delta);
   double off_16 = (double)(float)(d + delta) - d, off_32 = d - (double)narrow;
   double e32 = l.error_32 + off_32 * off_32, e16 = fmax(l.error_16 + off_16 * off_16, e32);
-  atomicMax((int *)&a.error_16[row / 64], __float_as_int(__double2float_ru(sqrt(e16))));
-  atomicMax((int *)&a.error_32[row / 64], __float_as_int(__double2float_ru(sqrt(e32))));
+  error[0] = __float_as_int(__double2float_ru(sqrt(e16)));
+  error[1] = __float_as_int(__double2float_ru(sqrt(e32)));
+  atomicMax((int *)&a.error_16[row / 64], error[0]);
+  atomicMax((int *)&a.error_32[row / 64], error[1]);
   return (double)narrow == d;
 }
 
 } // namespace
 
-// counts: entries exact in 16 and in at most 32 bits; what the groups read when 16, 32, 64 bits are asked for, in units of the 16-bit
-// level; rows that keep constants: A times ones is little of their diagonal.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
     ht_store_fill(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, const double *diagonal,
                   int exactness_flags, ht_slice_info *slices, unsigned long long *counts) {
-  __shared__ unsigned int sums[FILL_COUNTS];
+  __shared__ unsigned int sums[HT_COUNT_WRONG]; // and behind them the largest errors
   int lane = threadIdx.x & 31;
   int64_t slice = rows.first_slice + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
-  if (threadIdx.x < FILL_COUNTS) sums[threadIdx.x] = 0;
+  if (threadIdx.x < HT_COUNT_WRONG) sums[threadIdx.x] = 0;
   __syncthreads();
   if (slice < rows.first_slice + rows.slices) {
     ht_slice_info s = a.slice[slice];
@@ -353,20 +417,26 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
     l.delta = row_sum(l.delta, s.lanes_log2);
     l.constant = row_sum(l.constant, s.lanes_log2);
     bool keeps = false;
+    int error[2] = {0, 0};
     if ((lane & (1 << s.lanes_log2) - 1) == 0 && a.order[w.row] >= 0) {
-      bool exact = finish_row(a, w.row, diagonal, l);
+      bool exact = finish_row(a, w.row, diagonal, l, error);
       keeps = fabs(diagonal[w.row] + l.constant) <= KEPT * diagonal[w.row];
       l.exact_16 += exact;
       l.exact_32 += exact;
     }
     if (lane == 0) slices[slice].encoding = (uint8_t)l.encoding;
-    atomicAdd(&sums[0], (unsigned)l.exact_16);
-    atomicAdd(&sums[1], (unsigned)l.exact_32);
-    atomicAdd(&sums[5], (unsigned)keeps);
-    for (int k = 0; k < 3 && lane == 0; k++) atomicAdd(&sums[2 + k], (unsigned)l.read[k]);
+    atomicAdd(&sums[HT_COUNT_EXACT_16], (unsigned)l.exact_16);
+    atomicAdd(&sums[HT_COUNT_EXACT_32], (unsigned)l.exact_32);
+    atomicAdd(&sums[HT_COUNT_CONSTANT], (unsigned)keeps);
+    for (int k = 0; k < 3 && lane == 0; k++) atomicAdd(&sums[HT_COUNT_READ + k], (unsigned)l.read[k]);
+    for (int k = 0; k < 2; k++) atomicMax(&sums[HT_COUNT_ERROR_16 + k], (unsigned)warp_max(error[k]));
   }
   __syncthreads();
-  if (threadIdx.x < FILL_COUNTS && sums[threadIdx.x]) atomicAdd(&counts[threadIdx.x], (unsigned long long)sums[threadIdx.x]);
+  if (threadIdx.x >= HT_COUNT_WRONG || !sums[threadIdx.x]) return;
+  if (threadIdx.x < HT_COUNT_FILL)
+    atomicAdd(&counts[threadIdx.x], (unsigned long long)sums[threadIdx.x]);
+  else
+    atomicMax(&counts[threadIdx.x], (unsigned long long)sums[threadIdx.x]);
 }
 
 namespace {
@@ -401,7 +471,7 @@ __device__ inline decoded decode_group(const ht_store_view &a, int64_t unit, boo
 
 // From the value that the walker stands at.
 __device__ inline bool differs(const walker &w, double value) {
-  return scalbn(value, w.a.exponent[w.row] + w.a.exponent[w.a.position[w.rows.columns[w.at]]]) != w.rows.values[w.at];
+  return scalbn(value, w.a.exponent[w.row] + w.a.exponent[w.rows.columns[w.at]]) != w.rows.values[w.at];
 }
 
 // Entries of the lane's group that are wrong.
@@ -411,7 +481,7 @@ __device__ inline unsigned verify_by_index(walker &w, int64_t unit, bool whole, 
   for (int k = 0; k < (whole ? 4 : 2); k++) {
     int c = w.column();
     if (c != NONE && c >= d.base && c - d.base <= FARTHEST) {
-      bad += differs(w, d.value[k]) || (uint32_t)(c - d.base) != d.index[k];
+      bad += differs(w, d.value[k]) || (uint32_t)(c - d.base) != d.index[k] || !w.is_listed(c);
       w.advance();
     } else
       bad += d.value[k] != 0;
@@ -452,6 +522,32 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
   bad += w.at < w.end;
   if ((lane & (1 << s.lanes_log2) - 1) == 0 && a.order[w.row] >= 0) bad += diagonal_exact(a, w.row) != diagonal[w.row];
   if (bad) atomicAdd(wrong, (unsigned long long)bad);
+}
+
+// Scales: a^_ii in [1/2, 2); a diagonal entry that is not positive keeps its own. given: the diagonal in the caller's order.
+extern "C" __global__ void ht_store_scale(const __grid_constant__ ht_store_view a, const double *given, int16_t *exponent, double *diagonal,
+                                          unsigned long long *counts) {
+  int most = 0, bad = 0;
+  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x) {
+    double d = a.order[i] < 0 ? 0 : given[a.order[i]];
+    int x = 0, e;
+    if (d > 0 && !isinf(d)) frexp(d, &x);
+    e = x >= 0 ? x / 2 : -((1 - x) / 2);
+    exponent[i] = (int16_t)e;
+    diagonal[i] = scalbn(d, -2 * e);
+    if (a.order[i] >= 0) most = max(most, e + HT_EXPONENT_RANGE);
+    if (abs(e) > HT_SCALE_MOST) bad = max(bad, (int)(a.padded - i));
+  }
+  most = warp_max(most), bad = warp_max(bad);
+  if (threadIdx.x & 31) return;
+  if (most) atomicMax(&counts[HT_COUNT_EXPONENT], (unsigned long long)most);
+  if (bad) atomicMax(&counts[HT_COUNT_BAD], (unsigned long long)bad);
+}
+
+// Jacobi's inverse: entries in [1/2, 2], so that FP32 is a preconditioner as good as any. An empty row takes 1.
+extern "C" __global__ void ht_store_invert(int64_t padded, const double *diagonal, float *inverse) {
+  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < padded; i += (int64_t)gridDim.x * blockDim.x)
+    inverse[i] = diagonal[i] > 0 ? (float)(1 / diagonal[i]) : 1;
 }
 
 // to = S^sign from, into solver order (padding 0), and back to the caller's.

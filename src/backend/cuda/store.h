@@ -7,6 +7,24 @@
 /* Warps of the persistent engine's blocks with one row a thread, and with several: these need more registers. */
 enum { HT_NARROW_WARPS = 20, HT_WIDE_WARPS = 16 };
 
+/* How the rows of a pattern are put in order, cut into slices and dealt to patches, and which units those take. Stores share it, and the
+ * context keeps it for the next matrix with this pattern. */
+typedef struct ht_arrangement {
+  int users;
+  int complete; /* the units are known */
+  const char *ordering;
+  ht_store_plan plan;        /* what became of the one that was asked for */
+  ht_store_view view;        /* its numbers; the pointers are each store's own */
+  int32_t *order, *position; /* as in the view */
+  int sorted;                /* the order is the natural one, with padding perhaps: rows lie in the CSR as they are sent */
+  int identity;              /* and without any padding but behind the last row */
+  int64_t *start;            /* padded + 1: nonzeros before each row */
+  ht_slice_info *slice;
+  int32_t *patch_slice, *halo_start, *halo;
+  uint8_t *boundary;
+  int64_t halo_most, patch_slices_most;
+} ht_arrangement;
+
 struct ht_store {
   ht_context *ctx;
   ht_cuda *cuda;
@@ -15,21 +33,15 @@ struct ht_store {
   int64_t block; /* consecutive unknowns that stay together */
   int exactness_flags;
   /* what the host keeps, for new values */
-  int32_t *order, *position; /* as in the view */
-  int sorted;                /* the order is the natural one, with padding perhaps: rows lie in the CSR as they are sent */
-  int64_t *start;            /* padded + 1: nonzeros before each row */
-  int16_t *exponent;
-  double *scaled_diagonal; /* padded */
-  ht_slice_info *slice;
-  int32_t *patch_slice, *halo_start, *halo;
-  uint8_t *boundary;
-  int64_t halo_most, patch_slices_most;
-  int exponent_most;
+  ht_arrangement *rows;
+  int met;           /* another store had these rows before */
+  int16_t *exponent; /* padded: as on the device, where it is known */
+  int exponents_known, exponent_most;
   /* device */
   double *diagonal; /* of the scaled matrix, padded */
   double *x, *y;    /* in solver order, scaled */
   uint8_t *block_level;
-  unsigned long long *counts; /* as ht_store_fill leaves them */
+  unsigned long long *counts; /* HT_COUNTS */
   int64_t bytes;
   ht_store_info info;
 };
@@ -40,10 +52,16 @@ static inline int64_t ht_cuda_padded(int64_t n, int64_t block) {
   return (blocks + fit - 1) / fit * HT_COLUMN_BLOCK;
 }
 
-/* store_rows.c: order, slices and halos on the host. */
+/* store_rows.c: order, slices and halos on the host, into store->rows. */
 ht_status ht_cuda_store_arrange(ht_store *store, const ht_csr_view *a, const int32_t *order);
-/* store_build.c: values. `first`: the groups are counted and the arrays made; else the pattern is the one they were made for. */
-ht_status ht_cuda_store_build(ht_store *store, const ht_csr_view *a, int first);
+void ht_cuda_arrangement_release(ht_context *ctx, void *arrangement); /* by one of its users */
+/* store.c: store->exponent, fetched from the device. */
+ht_status ht_cuda_store_fetch_exponents(ht_store *store);
+/* store_build.c: the groups are counted and the arrays made, and values. */
+ht_status ht_cuda_store_build(ht_store *store, const ht_csr_view *a, const double *diagonal);
+ht_status ht_cuda_store_rebuild(ht_store *store, const ht_csr_view *a, const double *diagonal);
+ht_status ht_cuda_store_refill(ht_store *store, const ht_csr_view *a); /* from the device; the diagonal is in store->x */
+ht_status ht_cuda_store_tell(ht_store *store, int64_t nnz, const unsigned long long *counts); /* what came out: store->info */
 
 /* One thread an element, but never more blocks than this. */
 static inline ht_launch ht_cuda_over(int64_t count) {

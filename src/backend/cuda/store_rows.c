@@ -56,9 +56,9 @@ static ht_status sort_windows(ht_store *store, const ht_csr_view *a) {
   for (int64_t begin = 0; begin < padded; begin += window) {
     int32_t *scratch = memory + room * omp_get_thread_num();
     int64_t count = padded - begin < window ? padded - begin : window, entries = 0;
-    for (int64_t i = begin; i < begin + count; i++) entries += length_of(a, store->order[i]);
-    if ((double)padded_length(a, store->order + begin, count) > WASTE * (double)entries)
-      sort_by_length(a, store->order + begin, scratch, scratch + window, count);
+    for (int64_t i = begin; i < begin + count; i++) entries += length_of(a, store->rows->order[i]);
+    if ((double)padded_length(a, store->rows->order + begin, count) > WASTE * (double)entries)
+      sort_by_length(a, store->rows->order + begin, scratch, scratch + window, count);
   }
   ht_release(store->ctx, memory);
   return HT_OK;
@@ -68,10 +68,10 @@ static ht_status sort_windows(ht_store *store, const ht_csr_view *a) {
 static ht_status make_start(ht_store *store, const ht_csr_view *a) {
   int64_t padded = store->view.padded, *start;
   int threads = store->ctx->threads;
-  HT_TRY(store->ctx, ht_allocate(store->ctx, padded + 1, sizeof *store->start, &store->start));
-  start = store->start;
+  HT_TRY(store->ctx, ht_allocate(store->ctx, padded + 1, sizeof *store->rows->start, &store->rows->start));
+  start = store->rows->start;
 #pragma omp parallel for schedule(static) num_threads(threads) if (padded > PARALLEL_FROM)
-  for (int64_t i = 0; i < padded; i++) start[i + 1] = length_of(a, store->order[i]);
+  for (int64_t i = 0; i < padded; i++) start[i + 1] = length_of(a, store->rows->order[i]);
   ht_sum_counts(start, padded, threads);
   return HT_OK;
 }
@@ -82,7 +82,7 @@ static void place_blocks(ht_store *store, const int32_t *order) {
   int threads = store->ctx->threads;
 #pragma omp parallel for schedule(static) num_threads(threads) if (n > PARALLEL_FROM)
   for (int64_t c = 0; c < store->view.blocks; c++) {
-    int32_t *rows = store->order + c * HT_COLUMN_BLOCK;
+    int32_t *rows = store->rows->order + c * HT_COLUMN_BLOCK;
     for (int64_t i = 0; i < HT_COLUMN_BLOCK; i++) rows[i] = -1;
     for (int64_t k = c * fit; k < (c + 1) * fit && k < blocks; k++, rows += block) {
       int64_t from = (order ? order[k] : k) * block;
@@ -94,16 +94,17 @@ static void place_blocks(ht_store *store, const int32_t *order) {
 static ht_status make_order(ht_store *store, const ht_csr_view *a, const int32_t *order) {
   ht_store_view *v = &store->view;
   int threads = store->ctx->threads, sorted = 1;
-  HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *store->order, &store->order));
-  HT_TRY(store->ctx, ht_allocate(store->ctx, v->n, sizeof *store->position, &store->position));
+  HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *store->rows->order, &store->rows->order));
+  HT_TRY(store->ctx, ht_allocate(store->ctx, v->n, sizeof *store->rows->position, &store->rows->position));
   place_blocks(store, order);
   if (store->block == 1) HT_TRY(store->ctx, sort_windows(store, a));
 #pragma omp parallel for schedule(static) num_threads(threads) if (v->padded > PARALLEL_FROM)
   for (int64_t i = 0; i < v->padded; i++)
-    if (store->order[i] >= 0) store->position[store->order[i]] = (int32_t)i;
+    if (store->rows->order[i] >= 0) store->rows->position[store->rows->order[i]] = (int32_t)i;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(& : sorted) if (v->n > PARALLEL_FROM)
-  for (int64_t i = 1; i < v->n; i++) sorted &= store->position[i - 1] < store->position[i];
-  store->sorted = sorted;
+  for (int64_t i = 1; i < v->n; i++) sorted &= store->rows->position[i - 1] < store->rows->position[i];
+  store->rows->sorted = sorted;
+  store->rows->identity = sorted && store->rows->position[v->n - 1] == v->n - 1;
   return make_start(store, a);
 }
 
@@ -132,7 +133,7 @@ static int slice_lanes_log2(const ht_store *store, int64_t i, cut c) {
     if (lanes_log2 == HT_LANES_LOG2_MOST) return lanes_log2;
     if (i % rows) continue;
     for (int64_t k = i; k < i + rows; k++)
-      if (store->start[k + 1] - store->start[k] > longest) longest = store->start[k + 1] - store->start[k];
+      if (store->rows->start[k + 1] - store->rows->start[k] > longest) longest = store->rows->start[k + 1] - store->rows->start[k];
     if (longest <= (int64_t)(2 * c.units) << lanes_log2) return lanes_log2;
   }
 }
@@ -198,11 +199,11 @@ static ht_status make_slices(ht_store *store, const ht_csr_view *a) {
   first[0] = 0;
   for (int64_t w = 0; w < warps; w++) first[w + 1] += first[w];
   v->slices = first[warps];
-  ht_status status = ht_allocate(store->ctx, v->slices + 1, sizeof *store->slice, &store->slice);
+  ht_status status = ht_allocate(store->ctx, v->slices + 1, sizeof *store->rows->slice, &store->rows->slice);
 #pragma omp parallel for schedule(static) num_threads(threads) if (v->padded > PARALLEL_FROM)
   for (int64_t w = 0; w < warps; w++)
-    if (status == HT_OK) cut_warp(store, w * HT_WARP, c, store->slice + first[w]);
-  if (status == HT_OK) store->slice[v->slices] = (ht_slice_info){.row = (int32_t)v->padded};
+    if (status == HT_OK) cut_warp(store, w * HT_WARP, c, store->rows->slice + first[w]);
+  if (status == HT_OK) store->rows->slice[v->slices] = (ht_slice_info){.row = (int32_t)v->padded};
   ht_release(store->ctx, first);
   HT_TRY(store->ctx, status);
   return HT_OK;
@@ -218,9 +219,9 @@ static int64_t mark_halo(const ht_store *store, const ht_csr_view *a, int64_t pa
   int64_t begin = patch * v->patch_rows, end = begin + v->patch_rows, count = 0;
   memset(mark, 0, (size_t)(v->padded / WORD) * sizeof *mark);
   for (int64_t i = begin; i < end; i++) {
-    int32_t row = store->order[i];
+    int32_t row = store->rows->order[i];
     for (int64_t k = row < 0 ? 0 : a->row_start[row]; row >= 0 && k < a->row_start[row + 1]; k++) {
-      int32_t c = store->position[a->columns[k]];
+      int32_t c = store->rows->position[a->columns[k]];
       if (c < begin || c >= end) mark[c / WORD] |= (uint64_t)1 << c % WORD;
     }
   }
@@ -234,27 +235,35 @@ static void list_halo(const ht_store *store, const uint64_t *mark, int32_t *halo
     for (uint64_t bits = mark[w]; bits; bits &= bits - 1) *halo++ = (int32_t)(w * WORD + __builtin_ctzll(bits));
 }
 
+/* Of a word of rows: whether any patch has them in its halo. */
+static void mark_boundary(const uint64_t *marks, int64_t words, int64_t patches, uint8_t *boundary) {
+  uint64_t any = 0;
+  for (int64_t p = 0; p < patches; p++) any |= marks[p * words];
+  for (int k = 0; k < WORD; k++) boundary[k] = any >> k & 1;
+}
+
 static ht_status make_halos(ht_store *store, const ht_csr_view *a) {
   ht_store_view *v = &store->view;
   int64_t words = v->padded / WORD, total = 0;
   int threads = store->ctx->threads;
   uint64_t *marks;
-  HT_TRY(store->ctx, ht_allocate(store->ctx, v->patches + 1, sizeof *store->halo_start, &store->halo_start));
-  HT_TRY(store->ctx, ht_allocate_zeroed(store->ctx, v->padded, 1, &store->boundary));
+  HT_TRY(store->ctx, ht_allocate(store->ctx, v->patches + 1, sizeof *store->rows->halo_start, &store->rows->halo_start));
+  HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, 1, &store->rows->boundary));
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->patches * words, sizeof *marks, &marks));
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (v->padded > PARALLEL_FROM)
-  for (int64_t p = 0; p < v->patches; p++) store->halo_start[p + 1] = (int32_t)mark_halo(store, a, p, marks + p * words);
-  store->halo_start[0] = 0;
+  for (int64_t p = 0; p < v->patches; p++) store->rows->halo_start[p + 1] = (int32_t)mark_halo(store, a, p, marks + p * words);
+  store->rows->halo_start[0] = 0;
   for (int64_t p = 0; p < v->patches; p++) {
-    int64_t count = store->halo_start[p + 1];
-    if (count > store->halo_most) store->halo_most = count;
-    store->halo_start[p + 1] = (int32_t)(total += count); /* a patch's nonzeros at most, and all of them are fewer than 2^31 */
+    int64_t count = store->rows->halo_start[p + 1];
+    if (count > store->rows->halo_most) store->rows->halo_most = count;
+    store->rows->halo_start[p + 1] = (int32_t)(total += count); /* a patch's nonzeros at most, and all of them are fewer than 2^31 */
   }
-  ht_status status = ht_allocate(store->ctx, total, sizeof *store->halo, &store->halo);
+  ht_status status = ht_allocate(store->ctx, total, sizeof *store->rows->halo, &store->rows->halo);
 #pragma omp parallel for schedule(static) num_threads(threads) if (v->padded > PARALLEL_FROM)
   for (int64_t p = 0; p < v->patches; p++)
-    if (status == HT_OK) list_halo(store, marks + p * words, store->halo + store->halo_start[p]);
-  for (int64_t h = 0; status == HT_OK && h < total; h++) store->boundary[store->halo[h]] = 1;
+    if (status == HT_OK) list_halo(store, marks + p * words, store->rows->halo + store->rows->halo_start[p]);
+#pragma omp parallel for schedule(static) num_threads(threads) if (v->padded > PARALLEL_FROM)
+  for (int64_t w = 0; w < words; w++) mark_boundary(marks + w, words, v->patches, store->rows->boundary + w * WORD);
   ht_release(store->ctx, marks);
   HT_TRY(store->ctx, status);
   return HT_OK;
@@ -262,26 +271,28 @@ static ht_status make_halos(ht_store *store, const ht_csr_view *a) {
 
 static ht_status make_patches(ht_store *store, const ht_csr_view *a) {
   ht_store_view *v = &store->view;
-  HT_TRY(store->ctx, ht_allocate(store->ctx, v->patches + 1, sizeof *store->patch_slice, &store->patch_slice));
+  HT_TRY(store->ctx, ht_allocate(store->ctx, v->patches + 1, sizeof *store->rows->patch_slice, &store->rows->patch_slice));
   int64_t s = 0;
   for (int64_t p = 0; p < v->patches; p++) {
-    store->patch_slice[p] = (int32_t)s;
-    while (s < v->slices && store->slice[s].row < (p + 1) * v->patch_rows) s++;
-    if (s - store->patch_slice[p] > store->patch_slices_most) store->patch_slices_most = s - store->patch_slice[p];
+    store->rows->patch_slice[p] = (int32_t)s;
+    while (s < v->slices && store->rows->slice[s].row < (p + 1) * v->patch_rows) s++;
+    if (s - store->rows->patch_slice[p] > store->rows->patch_slices_most) store->rows->patch_slices_most = s - store->rows->patch_slice[p];
   }
-  store->patch_slice[v->patches] = (int32_t)s;
+  store->rows->patch_slice[v->patches] = (int32_t)s;
   return make_halos(store, a);
 }
 
-static void forget(ht_store *store) {
-  void *memory[] = {store->order,       store->position,   store->start, store->slice,
-                    store->patch_slice, store->halo_start, store->halo,  store->boundary};
-  for (size_t k = 0; k < sizeof memory / sizeof *memory; k++) ht_release(store->ctx, memory[k]);
-  store->order = store->position = store->patch_slice = store->halo_start = store->halo = NULL;
-  store->slice = NULL;
-  store->start = NULL;
-  store->boundary = NULL;
-  store->halo_most = store->patch_slices_most = 0;
+static void forget(ht_context *ctx, ht_arrangement *rows) {
+  void *memory[] = {rows->order, rows->position, rows->start, rows->slice, rows->patch_slice, rows->halo_start, rows->halo, rows->boundary};
+  for (size_t k = 0; k < sizeof memory / sizeof *memory; k++) ht_release(ctx, memory[k]);
+  *rows = (ht_arrangement){.users = rows->users, .ordering = rows->ordering};
+}
+
+void ht_cuda_arrangement_release(ht_context *ctx, void *arrangement) {
+  ht_arrangement *rows = arrangement;
+  if (!rows || --rows->users) return;
+  forget(ctx, rows);
+  ht_release(ctx, rows);
 }
 
 static ht_status arrange_as_planned(ht_store *store, const ht_csr_view *a, const int32_t *order) {
@@ -300,15 +311,15 @@ static ht_status arrange_as_planned(ht_store *store, const ht_csr_view *a, const
 
 /* Half of the shared memory may go to the vectors of a patch. */
 static int patches_fit(const ht_store *store) {
-  int64_t columns = store->plan.patch_rows + store->halo_most;
-  return store->patch_slices_most <= HT_PATCH_SLICES_MOST && columns <= 65535 && columns * 16 <= store->cuda->shared_block_bytes;
+  int64_t columns = store->plan.patch_rows + store->rows->halo_most;
+  return store->rows->patch_slices_most <= HT_PATCH_SLICES_MOST && columns <= 65535 && columns * 16 <= store->cuda->shared_block_bytes;
 }
 
 /* A pattern whose patches do not fit goes to the streaming engine: any order will do there. */
 ht_status ht_cuda_store_arrange(ht_store *store, const ht_csr_view *a, const int32_t *order) {
   HT_TRY(store->ctx, arrange_as_planned(store, a, order));
   if (!store->plan.patch_rows || patches_fit(store)) return HT_OK;
-  forget(store);
+  forget(store->ctx, store->rows);
   store->plan = (ht_store_plan){.engine = HT_STORE_ENGINE_STREAMING};
   return arrange_as_planned(store, a, order);
 }

@@ -30,6 +30,7 @@ enum {
   HT_EXPONENT_BIAS = 8,   /* of ht_group_info.exponent: |a^| may exceed 1 where A is not positive definite */
   HT_EXPONENT_MOST = 200, /* smaller values are FLOAT or RAW */
   HT_LANES_LOG2_MOST = 5,
+  HT_SORTED_MOST = 256, /* entries of a row that ht_store_sort takes: longer ones come sorted */
   HT_PATCHES_MOST = 160,
   HT_PATCH_SLICES_MOST = 128, /* 16 warps of the persistent engine take 8 each */
   HT_SUMS = 5                 /* rz, pap, rms, sms, rr of an iteration */
@@ -38,6 +39,33 @@ enum {
 enum { HT_GROUP_FIXED, HT_GROUP_FLOAT, HT_GROUP_RAW };
 
 enum { HT_SPAN_MOST = 15 };
+
+/* What the kernels that build a store count, each 64 bits. */
+enum {
+  HT_COUNT_EXACT_16,                     /* entries exact in 16 bits, */
+  HT_COUNT_EXACT_32,                     /* and in at most 32 */
+  HT_COUNT_READ,                         /* what the groups read when 16, 32, 64 bits are asked for, in units of the 16-bit level */
+  HT_COUNT_CONSTANT = HT_COUNT_READ + 3, /* rows that keep constants: A times ones is little of their diagonal */
+  HT_COUNT_FILL,                         /* so many are sums */
+  HT_COUNT_ERROR_16 = HT_COUNT_FILL,     /* largest column errors: the bits of a float */
+  HT_COUNT_ERROR_32,
+  HT_COUNT_WRONG,    /* entries that do not come back to the bit */
+  HT_COUNT_EXPONENT, /* largest exponent of a row's scale, + HT_EXPONENT_RANGE */
+  HT_COUNT_BAD,      /* padded - i for the first row i that cannot be scaled; 0: all can */
+  /* of a CSR that lies on the device */
+  HT_COUNT_OTHER, /* rows and entries that show another pattern */
+  HT_COUNT_NOT_FINITE,
+  HT_COUNT_UNSYMMETRIC,  /* entries above the diagonal that are not like the one below */
+  HT_COUNT_NOT_POSITIVE, /* of the diagonal */
+  HT_COUNT_ZERO_SUMS,    /* rows that add up to zero */
+  HT_COUNT_LOWER,        /* entries below the diagonal, */
+  HT_COUNT_MATCHED,      /* and above it, with a partner */
+  HT_COUNT_NORM_INF,     /* the bits of a double, as the next two */
+  HT_COUNT_MOST,         /* of the diagonal */
+  HT_COUNT_LEAST,        /* of what is positive there, the bits inverted */
+  HT_COUNTS
+};
+enum { HT_EXPONENT_RANGE = 2048, HT_SCALE_MOST = 510 /* kernels square scales in FP64 */ };
 
 typedef struct ht_group_info {
   uint8_t exponent;     /* + HT_EXPONENT_BIAS */
@@ -86,13 +114,21 @@ typedef struct ht_store_view {
   const uint8_t *boundary;    /* padded: whether another patch has this row in its halo */
 } ht_store_view;
 
-/* What the build kernels work on: some rows of the CSR, in the caller's order of columns. */
+/* What the build kernels work on: some rows of the CSR. */
 typedef struct ht_rows_view {
   int64_t first_slice, slices;
   const int64_t *start;   /* of the slices' rows in solver order, from the first slice's first row on */
-  const int32_t *columns; /* the caller's numbers */
+  const int32_t *columns; /* in solver order, ascending */
   const double *values;
 } ht_rows_view;
+
+/* A CSR in the caller's order that lies on the device: ht_csr_view. */
+typedef struct ht_taken_view {
+  int64_t n, nnz;
+  const int64_t *row_start;
+  const int32_t *columns;
+  const double *values;
+} ht_taken_view;
 
 /* Interleaved Tile-CSC: as in ht_tilecsc_view. */
 typedef struct ht_cuda_tiles {
