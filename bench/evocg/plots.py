@@ -78,19 +78,15 @@ def speeds(data):
     return p
 
 
-def gflops(rows):
-    who = {"learned, paper's engine": ("cg", "learned"), "FP64, paper's engine": ("cg", "f64"), "auto": ("product", "auto")}
-    flops = lambda r, s: 1e-9 * (2 * r["nnz"] + 12 * r["n"]) * r["iterations"] / s
-    series = {l: [(r["nnz"], flops(r, r["loop_s"]), r["matrix"]) for r in rows if (r["setting"], r["contestant"]) == k] for l, k in who.items()}
-    base = [r for r in rows if (r["setting"], r["contestant"]) == ("cg", "f64")]
-    series["cuSPARSE + cuBLAS"] = [(r["nnz"], flops(r, r["time_cusparse_s"]), r["matrix"]) for r in base if r.get("time_cusparse_s")]
-    series["the same in a graph"] = [(r["nnz"], flops(r, r["time_graph_s"]), r["matrix"]) for r in base if r.get("time_graph_s")]
+def gflops(points):
+    who = {"paper's engine, learned": "learned, paper's engine", "paper's engine, FP64": "FP64, paper's engine", "halftone, auto": "auto", "cuSPARSE": "cuSPARSE + cuBLAS", "cuSPARSE in a graph": "the same in a graph"}
+    series = {name: points[k] for k, name in who.items() if k in points}
     every = [v for s in series.values() for v in s]
     bound = lambda k: (10 ** math.floor(math.log10(min(v[k] for v in every))), 10 ** math.ceil(math.log10(max(v[k] for v in every))))
     p = Panel("GFLOPS of the whole solve on the H200", bound(0), bound(1), True, True, "nonzeros", "GFLOPS")
     decades = lambda r: [10.0 ** e for e in range(round(math.log10(r[0])), round(math.log10(r[1])) + 1)]
     p.grid(decades(p.x), decades(p.y), lambda v: f"{v:g}" if v < 1e4 else f"1e{round(math.log10(v))}")
-    for (label, s), colour in zip(series.items(), COLOURS): p.dots([v[:2] for v in s], colour, [f"{v[2]}, {label}:" for v in s])
+    for (label, s), colour in zip(series.items(), COLOURS): p.dots(s, colour, [f"{label}:" for _ in s])
     p.legend([(l, c, False) for l, c in zip(series, COLOURS)])
     return p
 
@@ -142,14 +138,13 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--results", type=pathlib.Path, default=ROOT / "bench/results/evocg")
     ap.add_argument("-o", dest="output", default=str(ROOT / "docs/evocg-plots.svg"))
-    ap.add_argument("--measured", type=pathlib.Path, help="measured-cuda.json (RESULTS/measured-cuda.json)")
     ap.add_argument("--curves", nargs=3, metavar=("NAME", "MATRIX", "POLICY"))
     args = ap.parse_args()
     kept = args.results / "curves.json"
     if args.curves: kept.write_text(json.dumps(emulated(*args.curves)))
     curves = json.loads(kept.read_text())
-    measured = json.loads((args.measured or args.results / "measured-cuda.json").read_text())
-    panels = [speeds(json.loads((args.results / "precision-cuda.json").read_text())), gflops(measured["rows"]), residuals(curves), mixture(curves)]
+    read = lambda name: json.loads((args.results / f"{name}-cuda.json").read_text())
+    panels = [speeds(read("precision")), gflops(read("endtoend")["points"]), residuals(curves), mixture(curves)]
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * W}" height="{2 * H}" viewBox="0 0 {2 * W} {2 * H}" font-family="sans-serif" font-size="11"><rect width="{2 * W}" height="{2 * H}" fill="white"/>']
     for i, p in enumerate(panels): out += [f'<g transform="translate({i % 2 * W},{i // 2 * H})">', *p.out, "</g>"]
     pathlib.Path(args.output).write_text("\n".join(out + ["</svg>\n"]))
