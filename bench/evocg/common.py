@@ -370,6 +370,12 @@ def beside(rows):
     return table(["what", "paper (A100)", "ours"], rows)
 
 
+def told(path):
+    """What `halftone train` told, with the files' names alone."""
+    t = json.loads(pathlib.Path(path).read_text())
+    return dict(t, trained_on=[pathlib.Path(p).name for p in t["trained_on"]])
+
+
 def known_numbers(data):
     """NaN is not JSON."""
     if isinstance(data, dict): return {k: known_numbers(v) for k, v in data.items()}
