@@ -118,18 +118,51 @@ static ht_policy choose_exact(char *why) {
 /* Rows that are alike, as stencils' are, gain enough by 16 bits on a device from this many nonzeros on. */
 static const double STENCIL_ROWS = 6;
 
+/* A diagonal that ranges over so much comes of coefficients that jump or vary by orders of magnitude, and without a preconditioner the
+ * condition number is at least as much. What a level has lost comes back there in eigenvectors that CG takes longest for: 16 bits take 15
+ * to 30 % more iterations than FP64, 32 bits 6 to 10 %, and beyond STEEPER more than short rows save. */
+static const double STEEP = 4e3, STEEPER = 1e6;
+
+/* Where thousands of iterations are needed, a few more may be more than are allowed: 32 bits, where they save enough. With a preconditioner
+ * short rows are those that 16 bits save too little for. */
+static ht_level level_on_device(const ht_policy_facts *f) {
+  ht_level level = level_to_replace(f, f->keeps_constants ? STENCIL_ROWS : LONG_ROWS);
+  int is_long = f->nonzeros_per_row >= LONG_ROWS, is_steep = f->diagonal_range > STEEP;
+  if (f->preconditioned) return is_steep && !is_long ? HT_LEVEL_32 : level;
+  if (f->diagonal_range > STEEPER && !is_long) return HT_LEVEL_64;
+  return is_steep && is_long ? HT_LEVEL_32 : level;
+}
+
+/* Rows so short save little. With a preconditioner and a steep diagonal what they lose at the start, where the residual has not fallen yet,
+ * costs up to a quarter more iterations, and next to nothing later. */
+static const double FEW = 10, LATER_DROP = 1e-2;
+
+static ht_policy start_in_fp64(const ht_policy_facts *f, ht_policy p) {
+  if (!(f->preconditioned && f->nonzeros_per_row < FEW && f->diagonal_range > STEEP)) return p;
+  p.later = p.start;
+  p.later_drop = LATER_DROP;
+  p.start = HT_LEVEL_64;
+  return p;
+}
+
 /* A device with engines of its own gains by whole products at a lower level alone: reading each group at a level of its own costs it more
  * than the bytes save. Matrices that keep constants bear 16 bits far below their smallest eigenvalue, since delta16 holds their smoothest
  * vector: there no error is watched. Where a level proves too low the next one follows. */
 static ht_policy choose_on_device(const ht_policy_facts *f, char *why) {
-  ht_level level = level_to_replace(f, f->keeps_constants ? STENCIL_ROWS : LONG_ROWS);
+  ht_level level = level_on_device(f);
   ht_policy p = fixed("auto", level);
+  if (level == HT_LEVEL_64) {
+    snprintf(why, 256,
+             "fixed:f64: the diagonal ranges over %.0e, where lower levels cost more iterations than they save with %.1f nonzeros a row",
+             f->diagonal_range, f->nonzeros_per_row);
+    return p;
+  }
   p.error_start = level == HT_LEVEL_16 && !f->keeps_constants ? f->error_16 : 0;
   snprintf(why, 256,
            "fixed:%s with exact residual replacement: %.1f nonzeros a row, %d unknown%s a node%s, more bytes than stay on the chip",
            level == HT_LEVEL_16 ? "bf16" : "f32", f->nonzeros_per_row, f->unknowns_per_node, f->unknowns_per_node == 1 ? "" : "s",
            is_gathered(f) ? ", columns gathered" : "");
-  return p;
+  return start_in_fp64(f, p);
 }
 
 /* Where values stay in cache low precision saves nothing; where tiles are exact it costs nothing; elsewhere long rows are worth 16 bits

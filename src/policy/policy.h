@@ -28,7 +28,10 @@ typedef struct ht_policy_chooser {
 struct ht_policy {
   char name[64];
   ht_level start; /* level of every block before the first look */
-  int replaces;   /* the storage error is left to residual replacement: replace as the residual falls */
+  /* Where `later_drop` is more than 0: the level from then on that the residual has fallen by it; what is lost from there on is less. */
+  ht_level later;
+  double later_drop;
+  int replaces; /* the storage error is left to residual replacement: replace as the residual falls */
   /* Look at the direction, write one level a block. NULL: the level stays `start`. */
   void (*decide)(const ht_policy *self, const ht_policy_view *view, uint8_t *level);
   ht_decide_rule rule; /* the same for a device that decides by itself; HT_DECIDE_HOST where only `decide` knows */

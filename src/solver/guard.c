@@ -25,7 +25,7 @@ static double replace_below(const ht_guard *g) {
   double below = g->drop * g->reference, watched = ht_guard_decides_unseen(g) ? ht_guard_watch_drop(g) * g->watched : -1;
   if (!(watched > g->loop->state.goal)) watched = -1;
   if (!(g->to_replace < HT_LEVEL_64 && g->drop > 0 && below > g->loop->state.goal)) below = -1;
-  return fmax(below, watched);
+  return fmax(g->take_up_below, fmax(below, watched));
 }
 
 /* A learned policy on the device looks where a direction is new, and then as often as it is asked to. */
@@ -77,6 +77,7 @@ static void begin(ht_guard *g, double norm) {
   ht_guard_note_levels(g);
   g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(g, ht_guard_lowest_level(g)) : 0;
   g->reference = g->watched = g->lowest = norm;
+  g->take_up_below = g->policy.later_drop > 0 && g->options->stopping == HT_STOPPING_TRUE ? g->policy.later_drop * norm : -1;
   g->claimed = INFINITY;
   g->futile = 0;
   g->improved_at = 0;

@@ -48,6 +48,7 @@ typedef struct ht_guard {
   int by_budget;        /* the levels are the error budget's, which leaves nothing to replacement */
   double reference;     /* ||r|| at the last replacement or start */
   double watched;       /* ||r|| then, or when a run was found to have read nothing that is due since */
+  double take_up_below; /* the policy's later level is taken up when ||r|| falls below it; -1: no more */
   double drop;          /* replace when ||r|| falls below drop * reference; 0: never */
   double asked_drop;    /* by the action of a policy of the kind window; 0: as is usual at the level */
   int64_t asked_window; /* iterations to its next look; 0: the policy's interval */
@@ -101,13 +102,15 @@ double ht_guard_iterations_again(const ht_guard *guard, double size);
 /* guard_levels.c */
 ht_level ht_guard_lowest_level(const ht_guard *guard);
 void ht_guard_start_levels(ht_guard *guard);
-void ht_guard_note_levels(ht_guard *guard); /* after the loop's residual was made true: what its next error will be left to */
+void ht_guard_take_up_level(ht_guard *guard); /* the policy's later one */
+void ht_guard_note_levels(ht_guard *guard);   /* after the loop's residual was made true: what its next error will be left to */
 void ht_guard_consult_policy(ht_guard *guard);
 int ht_guard_decides_unseen(const ht_guard *guard); /* a learned policy, on the device: levels are known where a run ends */
 void ht_guard_follow_unseen(ht_guard *guard);       /* after such a run */
 double ht_guard_watch_drop(const ht_guard *guard);  /* how far ||r|| may fall until such a run must tell what was chosen; 0: any */
 void ht_guard_settle_later(ht_guard *guard);        /* make the residual true once the step of the levels before is made */
 void ht_guard_give_up_level(ht_guard *guard);       /* it failed: over to the policy's fallback where it has one, else one level up */
+void ht_guard_give_up_levels(ht_guard *guard);      /* all below FP64, for the rest of the solve */
 double ht_guard_usual_drop(ht_level level);         /* how far the residual may fall before it is first replaced; 0: never */
 double ht_guard_first_drop(const ht_guard *guard, ht_level level); /* the same, where no action says another */
 int ht_guard_meets_goal(const ht_guard *guard, double norm);

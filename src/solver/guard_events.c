@@ -20,6 +20,10 @@ static void finish(int *done, ht_outcome *outcome, ht_outcome which) {
 static ht_status on_dropped(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
   double norm, change, before = g->reference;
   (void)event, (void)done, (void)outcome;
+  if (g->loop->state.norm_r <= g->take_up_below) {
+    ht_guard_take_up_level(g);
+    return HT_OK;
+  }
   int due = g->to_replace < HT_LEVEL_64 && g->loop->state.norm_r <= g->drop * g->reference;
   if (ht_guard_decides_unseen(g) && !due) {
     g->watched = g->loop->state.norm_r;
@@ -204,21 +208,37 @@ static ht_status check_level(ht_guard *g) {
   return HT_OK;
 }
 
+/* In all, if the residual goes on falling as it has since the start. */
+static double projected_iterations(const ht_guard *g) {
+  const ht_cg_state *s = &g->loop->state;
+  double fallen = log10(s->history[0] / s->norm_r);
+  return fallen > 0 ? (double)s->iteration * log10(s->history[0] / g->goal) / fallen : INFINITY;
+}
+
+/* Low levels take more iterations than FP64, and those that are allowed may be just enough for it. Early on a projection says little. */
+static int misses_limit(const ht_guard *g) {
+  const ht_cg_state *s = &g->loop->state;
+  return s->iteration > s->iteration_end / 2 && projected_iterations(g) > (double)s->iteration_end;
+}
+
 /* 16 bits, or a learned policy, that make no progress are left, without a replacement or a claim to show it: a new low of the residual may
- * take as long as all before it, and a while more. The second half of the iterations that are allowed is FP64's. */
+ * take as long as all before it, and a while more. Whatever the level, the rest is FP64's where the iterations that are allowed may not do:
+ * there the direction, which was leading somewhere, is kept. */
 static ht_status check_patience(ht_guard *g) {
   const ht_cg_state *s = &g->loop->state;
   int learned = g->policy.by_network;
-  int idle = s->iteration - g->improved_at >= (learned ? PATIENCE_LEARNED : PATIENCE) + g->improved_at,
-      late = s->iteration > s->iteration_end / 2;
   ht_level lowest = ht_guard_lowest_level(g);
-  if ((g->to_replace == HT_LEVEL_64 && !g->by_budget) || lowest == HT_LEVEL_64 || (lowest == HT_LEVEL_32 && !learned) || !(idle || late))
-    return HT_OK;
-  ht_guard_give_up_level(g);
-  g->improved_at = s->iteration;
-  if (!idle) return HT_OK; /* a direction that was leading somewhere is kept */
-  HT_TRY(g->ctx, make_residual_true(g));
-  ht_guard_restart(g);
+  if ((g->to_replace == HT_LEVEL_64 && !g->by_budget) || lowest == HT_LEVEL_64) return HT_OK;
+  int idle =
+      s->iteration - g->improved_at >= (learned ? PATIENCE_LEARNED : PATIENCE) + g->improved_at && (lowest == HT_LEVEL_16 || learned);
+  if (misses_limit(g)) {
+    ht_guard_give_up_levels(g);
+  } else if (idle) {
+    ht_guard_give_up_level(g);
+    g->improved_at = s->iteration;
+    HT_TRY(g->ctx, make_residual_true(g));
+    ht_guard_restart(g);
+  }
   return HT_OK;
 }
 

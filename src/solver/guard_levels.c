@@ -108,9 +108,18 @@ double ht_guard_first_drop(const ht_guard *g, ht_level level) {
   return g->asked_drop > 0 && level < HT_LEVEL_64 ? g->asked_drop : ht_guard_usual_drop(level);
 }
 
-static void raise_floor(ht_guard *g) {
-  ht_level lowest = ht_guard_lowest_level(g);
-  g->floor = lowest < HT_LEVEL_64 ? lowest + 1 : HT_LEVEL_64;
+/* FP64 has left nothing to replace: the next fall counts from here. */
+void ht_guard_take_up_level(ht_guard *g) {
+  g->take_up_below = -1;
+  memset(g->loop->block_level, (int)g->policy.later, (size_t)g->loop->op->blocks);
+  enforce_floor(g);
+  ht_guard_note_levels(g);
+  g->reference = g->watched = g->loop->state.norm_r;
+  g->drop = ht_guard_first_drop(g, ht_guard_lowest_level(g));
+}
+
+static void raise_floor(ht_guard *g, ht_level floor) {
+  g->floor = floor;
   ht_recorder_because(g->recorder, HT_TRACE_RAISE);
   enforce_floor(g);
   ht_guard_note_levels(g);
@@ -126,8 +135,9 @@ void ht_guard_settle_later(ht_guard *g) {
 /* The level failed: over to the policy's fallback where it has one, else one level up. */
 void ht_guard_give_up_level(ht_guard *g) {
   ht_guard_settle_later(g);
+  ht_level lowest = ht_guard_lowest_level(g);
   if (!g->policy.fallback) {
-    raise_floor(g);
+    raise_floor(g, lowest < HT_LEVEL_64 ? lowest + 1 : HT_LEVEL_64);
     return;
   }
   ht_recorder_because(g->recorder, HT_TRACE_FALLBACK);
@@ -140,6 +150,11 @@ void ht_guard_give_up_level(ht_guard *g) {
   g->drop = 0;
   g->next_look = g->loop->state.iteration + g->interval;
   ht_guard_start_levels(g);
+}
+
+void ht_guard_give_up_levels(ht_guard *g) {
+  ht_guard_settle_later(g);
+  raise_floor(g, HT_LEVEL_64);
 }
 
 /* ---- true residuals ---- */

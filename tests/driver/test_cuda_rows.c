@@ -304,6 +304,22 @@ static void little_memory_is_used(void **state) {
   cuda->store_release(store);
   free(diagonal);
   assert_int_equal(ht_cuda_of(ctx)->bytes_now, before);
+  ht_cuda *device = ht_cuda_of(ctx); /* the smaller blocks wait for the next store, */
+  assert_in_range(device->bytes_spare, 1, 64 << 20);
+  void *block, *again;
+  assert_int_equal(ht_cuda_allocate(device, 5 << 20, &block), HT_OK);
+  memset(block, 1, 5 << 20);
+  ht_cuda_release(device, block);
+  assert_int_equal(ht_cuda_allocate(device, (5 << 20) - 100, &again), HT_OK); /* and are found and cleared again */
+  assert_true(again == block && ((char *)again)[0] == 0 && ((char *)again)[(5 << 20) - 101] == 0);
+  ht_cuda_release(device, again);
+  for (int k = 0; k < 40; k++) {
+    assert_int_equal(ht_cuda_allocate(device, (int64_t)(k + 1) << 20, &block), HT_OK);
+    ht_cuda_release(device, block);
+    assert_in_range(device->bytes_spare, 1, 64 << 20);
+  }
+  ht_cuda_release_spares(device);
+  assert_true(device->bytes_spare == 0 && device->bytes_now == before);
   ht_matrix_destroy(a);
   ht_context_destroy(ctx);
 }
@@ -373,7 +389,7 @@ static void bytes_of_whole_products(void **state) {
   cuda->store_info(store, &info);
   double values = HT_WARP * 4 * (double)store->view.units;
   assert_true(values > 0 && info.bytes_whole[HT_LEVEL_16] == info.bytes_level[HT_LEVEL_16]);
-  assert_true(info.bytes_level[HT_LEVEL_32] == info.bytes_level[HT_LEVEL_16]);
+  assert_true(info.bytes_level[HT_LEVEL_32] == info.bytes_level[HT_LEVEL_16] + 4 * (double)info.padded); /* the diagonal's */
   assert_true(info.bytes_whole[HT_LEVEL_32] == info.bytes_level[HT_LEVEL_32] + values);
   assert_true(info.bytes_whole[HT_LEVEL_64] == info.bytes_level[HT_LEVEL_64] + 3 * values);
   cuda->store_release(store);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <unistd.h>
 #include "gpu/gpu_solves.h"
+#include "solver/chooser.h"
 #include "support/learned.h"
 
 static const char *const preconds[] = {"none", "jacobi"};
@@ -214,6 +215,35 @@ static void budget_waits_for_the_front(void **state) {
     }
     if ((double)iterations[1] > 1.25 * (double)iterations[0]) /* read too coarsely they are more than twice as many */
       fail_msg("%s: %lld iterations instead of %lld", where[w][0], (long long)iterations[1], (long long)iterations[0]);
+  }
+  free(x), free(b);
+  ht_matrix_destroy(a);
+  gpu_close(&g);
+}
+
+/* What auto takes where short rows meet a steep diagonal: FP64 until the residual has fallen, then 32 bits, which cost next to nothing
+ * there. A solver is told a small cache, since such matrices would be large. */
+static void low_levels_wait_for_the_residual(void **state) {
+  (void)state;
+  gpu g = gpu_open();
+  ht_matrix *a = generate(&g, "stencil3d size=36 points=7 coefficients=jumps contrast=1e4");
+  double *x = array(a->n), *b = array(a->n);
+  random_vector(3, a->n, b);
+  for (int e = 1; e < ENGINES; e++) {
+    const setting *s = SETTINGS({"backend", "cuda"}, {"engine", engines[e]}, {"precond", "jacobi"}, {"policy", "fixed:f64"});
+    memset(x, 0, (size_t)a->n * sizeof *x);
+    ht_report full = solve_once(&g, a, s, b, x);
+    ht_solver *solver = make_solver(&g, a, SETTINGS({"backend", "cuda"}, {"engine", engines[e]}, {"precond", "jacobi"}));
+    OK(ht_solver_prepare(solver));
+    OK(ht_solver_pretend_cache(solver, 1));
+    memset(x, 0, (size_t)a->n * sizeof *x);
+    ht_report r = solve_with(&g, solver, b, x);
+    assert_int_equal(r.outcome, HT_CONVERGED);
+    assert_true(meets_tolerance(&g, a, b, x) && r.bytes_16 == 0);
+    assert_true(r.bytes_f64 > 0.1 * full.bytes_f64 && r.bytes_f32 > 0.1 * full.bytes_f64);
+    if ((double)r.iterations > 1.05 * (double)full.iterations)
+      fail_msg("%s: %lld iterations instead of %lld", engines[e], (long long)r.iterations, (long long)full.iterations);
+    ht_solver_destroy(solver);
   }
   free(x), free(b);
   ht_matrix_destroy(a);
@@ -601,6 +631,7 @@ int main(void) {
       cmocka_unit_test(what_cannot_be_is_refused_with_a_sentence),
       cmocka_unit_test(host_threads_change_no_bit),
       cmocka_unit_test(budget_waits_for_the_front),
+      cmocka_unit_test(low_levels_wait_for_the_residual),
       cmocka_unit_test(starts_and_right_hand_sides),
       cmocka_unit_test(columns_and_device_pointers),
       cmocka_unit_test(limits_and_stops),

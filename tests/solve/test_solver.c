@@ -360,6 +360,40 @@ static void budget_waits_for_the_front(void **state) {
   ht_context_destroy(ctx);
 }
 
+static ht_report solve_within(ht_context *ctx, const ht_matrix *a, const char *policy, const char *most, const double *b, double *x) {
+  const char *const settings[][2] = {{"policy", policy}, {"precond", "none"}, {"max-iterations", most}};
+  ht_report report;
+  ht_solver *solver = solver_with(ctx, a, 3, settings);
+  memset(x, 0, (size_t)ht_matrix_rows(a) * sizeof(double));
+  OK(ht_solver_solve(solver, 1, b, x, &report));
+  ht_solver_destroy(solver);
+  return report;
+}
+
+/* Half of the iterations that are allowed are made, and the residual does not fall fast enough for the rest to do: that is FP64's, whatever
+ * the level was. Where they do, FP64 is the certificates' alone. */
+static void few_iterations_are_left_to_fp64(void **state) {
+  static const char *const policies[] = {"fixed:f32", "fixed:bf16"};
+  ht_context *ctx;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  ht_matrix *a = make(ctx, "stencil2d", "size", "150", "coefficients", "lognormal");
+  double *x = vector(ht_matrix_rows(a)), *b = vector(ht_matrix_rows(a));
+  for (int64_t i = 0; i < ht_matrix_rows(a); i++) b[i] = sin((double)i);
+  ht_report whole = solve_within(ctx, a, "fixed:f64", "500", b, x);
+  assert_int_equal(whole.outcome, HT_ITERATION_LIMIT);
+  for (int k = 0; k < 2; k++) {
+    ht_report few = solve_within(ctx, a, policies[k], "500", b, x), many = solve_within(ctx, a, policies[k], "5000", b, x);
+    assert_int_equal(few.outcome, HT_ITERATION_LIMIT);
+    assert_true(few.bytes_f64 > 0.3 * whole.bytes_f64 && few.bytes_f32 + few.bytes_16 > 0.1 * whole.bytes_f64);
+    assert_int_equal(many.outcome, HT_CONVERGED);
+    assert_true(many.bytes_f64 < 0.1 * whole.bytes_f64);
+  }
+  free(x), free(b);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_combination_converges),
@@ -373,6 +407,7 @@ int main(void) {
       cmocka_unit_test(policies_see_the_present_precision),
       cmocka_unit_test(progress_changes_nothing),
       cmocka_unit_test(budget_waits_for_the_front),
+      cmocka_unit_test(few_iterations_are_left_to_fp64),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,6 +49,32 @@ static void the_log_takes_its_level_and_above(void **state) {
   ht_context_destroy(ctx);
 }
 
+/* Laps of a set-up: each part has the time since the lap before, and parts without any are not told. */
+static void laps_add_up(void **state) {
+  (void)state;
+  ht_context *ctx;
+  record r = {0};
+  assert_int_equal(ht_context_create(&ctx), HT_OK);
+  ht_context_set_log(ctx, remember, &r, HT_LOG_DEBUG);
+  double begin = ht_seconds(), sum = 0;
+  ht_laps_begin(ctx);
+  for (int k = 0; k < 3; k++) {
+    double wait = ht_seconds();
+    while (ht_seconds() < wait + 1e-4) continue;
+    ht_lap(ctx, HT_PHASE_ordering);
+    ht_lap(ctx, HT_PHASE_packing);
+  }
+  double all = ht_seconds() - begin;
+  for (int k = 0; k < HT_PHASES; k++) sum += ctx->stopwatch.seconds[k];
+  assert_true(ctx->stopwatch.seconds[HT_PHASE_ordering] >= 3e-4 && sum <= all);
+  ht_laps_tell(ctx);
+  assert_non_null(strstr(r.message, "set-up: ordering "));
+  assert_null(strstr(r.message, "scales"));
+  ht_laps_begin(ctx);
+  assert_true(ctx->stopwatch.seconds[HT_PHASE_ordering] == 0);
+  ht_context_destroy(ctx);
+}
+
 /* Sentences quote files, which may hold any byte. */
 static void a_sentence_stays_one_line(void **state) {
   (void)state;
@@ -233,6 +259,7 @@ static void values_out_of_range_have_words_too(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(laps_add_up),
       cmocka_unit_test(a_sentence_stays_one_line),
       cmocka_unit_test(the_log_takes_its_level_and_above),
       cmocka_unit_test(a_stop_lasts_until_it_is_cleared),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#include "data/diagonal.h"
 #include "support/patterns.h"
 
 static int open_context(void **state) { return ht_context_create((ht_context **)state) != HT_OK; }
@@ -100,6 +101,30 @@ static void test_new_values_measure_symmetry(void **state) {
   ht_matrix_destroy(a);
 }
 
+/* Found while symmetry is measured, and anew with new values; a row without a diagonal entry has 0 there. */
+static void test_diagonal_and_norm(void **state) {
+  static const int64_t start[] = {0, 2, 4, 5};
+  static const int32_t columns[] = {0, 2, 1, 2, 0};
+  static const double values[] = {4, -3, 2, 0.5, -3}, other[] = {1, 2, -8, 1, 2}, small[] = {1, 0, 0, 0, 0};
+  ht_matrix *a;
+  double diagonal[3];
+  assert_int_equal(ht_matrix_create_csr(*state, 3, start, columns, values, HT_BORROW, &a), HT_OK);
+  assert_true(a->diagonal && a->diagonal[0] == 4 && a->diagonal[1] == 2 && a->diagonal[2] == 0 && a->norm_inf == 7);
+  assert_int_equal(ht_matrix_set_values(a, other), HT_OK);
+  ht_matrix_diagonal(a, diagonal);
+  assert_true(diagonal[0] == 1 && diagonal[1] == -8 && diagonal[2] == 0 && ht_matrix_norm_inf(a) == 9);
+  a->norm_inf = 0; /* where they are not known they are looked for */
+  double *known = a->diagonal;
+  a->diagonal = NULL;
+  memset(diagonal, 0, sizeof diagonal);
+  ht_matrix_diagonal(a, diagonal);
+  assert_true(diagonal[0] == 1 && diagonal[1] == -8 && diagonal[2] == 0 && ht_matrix_norm_inf(a) == 9);
+  a->diagonal = known;
+  assert_int_equal(ht_matrix_set_values(a, small), HT_OK);
+  assert_true(a->diagonal[1] == 0 && ht_matrix_norm_inf(a) == 1);
+  ht_matrix_destroy(a);
+}
+
 static void test_refused(void **state) {
   static const int64_t start[] = {0, 2, 4}, falling[] = {0, 3, 2}, late[] = {1, 2, 4};
   static const int32_t columns[] = {0, 1, 0, 1}, negative[] = {0, -1, 0, 1}, beyond[] = {0, 1, 0, 2}, unsorted[] = {1, 0, 0, 1};
@@ -176,11 +201,9 @@ static void test_symmetry_against_definition(void **state) {
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_context, close_context)
-  const struct CMUnitTest tests[] = {TEST(test_copy_sorts_and_sums),
-                                     TEST(test_rows_of_every_length),
-                                     TEST(test_borrow_leaves_the_arrays_alone),
-                                     TEST(test_new_values_measure_symmetry),
-                                     TEST(test_refused),
-                                     TEST(test_symmetry_against_definition)};
+  const struct CMUnitTest tests[] = {
+      TEST(test_copy_sorts_and_sums),         TEST(test_rows_of_every_length), TEST(test_borrow_leaves_the_arrays_alone),
+      TEST(test_new_values_measure_symmetry), TEST(test_diagonal_and_norm),    TEST(test_refused),
+      TEST(test_symmetry_against_definition)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

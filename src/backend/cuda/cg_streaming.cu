@@ -148,7 +148,8 @@ template <bool NARROW> __device__ inline void settle(const ht_store_view &a, con
 HT_SETTLE(, false)
 HT_SETTLE(_narrow, true)
 
-// The direction of the last iteration, from one width to the other.
+// The direction of the last iteration, from one width to the other. Its step is still to be made, and r will take it as it was: x takes
+// here what rounding takes from it. A direction that is cleared loses nothing, whatever alpha is.
 extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_widen(ht_store_view a, ht_cuda_cg_vectors v) {
   direction<true> from(v, v.scalars->iteration);
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded / 2; i += (int64_t)gridDim.x * blockDim.x)
@@ -156,8 +157,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_widen(ht_store_view 
 }
 extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_narrow(ht_store_view a, ht_cuda_cg_vectors v) {
   direction<true> to(v, v.scalars->iteration);
-  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded / 2; i += (int64_t)gridDim.x * blockDim.x)
-    to.store(i, ((const double2 *)v.p)[i]);
+  double alpha = v.scalars->alpha;
+  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded / 2; i += (int64_t)gridDim.x * blockDim.x) {
+    double2 p = ((const double2 *)v.p)[i], kept = to.store(i, p), lost = {p.x - kept.x, p.y - kept.y}, *x = (double2 *)v.x + i;
+    if (lost.x != 0 || lost.y != 0) *x = {fma(alpha, lost.x, x->x), fma(alpha, lost.y, x->y)};
+  }
 }
 
 // What a policy on the host wants to know of p, for the engine that does not look by itself. A warp takes a column block.

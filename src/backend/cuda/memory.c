@@ -16,7 +16,8 @@ static int64_t size_of(ht_cuda *cuda, CUdeviceptr block) {
  * Asking the driver for a block and giving it back takes 0.1 to 1 ms each, and a matrix needs a dozen. The last few that were given back,
  * 64 MiB at most, wait for the next matrix of the same size. All work is on one stream: who gets a block comes after who gave it back. */
 
-static const int64_t SPARE_MOST = 64 << 20;
+static const int64_t SPARE_MOST = 64 << 20,
+                     SPARE_LARGEST = 32 << 20; /* a larger one drives out what is worth more: its time is in its bytes */
 
 static void release_spare(ht_cuda *cuda, int k) {
   if (!cuda->spare[k].bytes) return;
@@ -98,7 +99,7 @@ void ht_cuda_release(ht_cuda *cuda, void *memory) {
   int entered = ht_cuda_enter(cuda);
   int64_t bytes = size_of(cuda, address(memory));
   cuda->bytes_now -= bytes;
-  if (cuda->status == HT_OK && bytes > 0 && bytes <= SPARE_MOST)
+  if (cuda->status == HT_OK && bytes > 0 && bytes <= SPARE_LARGEST)
     keep_spare(cuda, address(memory), bytes);
   else
     cuda->driver->cuMemFree(address(memory)); /* a lost device has nothing left to free */

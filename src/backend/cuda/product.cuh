@@ -311,7 +311,8 @@ __device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_i
 
 // The diagonal's part at a level.
 __device__ inline double diagonal_at(const ht_store_view &a, int64_t row, int level) {
-  return level == LEVEL_16 ? (double)a.diagonal_16[row] : level == LEVEL_32 ? (double)a.diagonal[row] : diagonal_exact(a, row);
+  if (level == LEVEL_16) return a.diagonal_16[row];
+  return level == LEVEL_32 ? a.diagonal_32[row] : diagonal_exact(a, row); // FP32 would lose more than all other entries do
 }
 
 } // namespace ht

@@ -37,6 +37,7 @@ static ht_status place_rows(ht_store *store) {
                                 {v->padded * 2, &v->exponent},
                                 {v->padded * 4, &v->diagonal},
                                 {v->padded * 4, &v->diagonal_16},
+                                {v->padded * 8, &v->diagonal_32},
                                 {v->padded * 4, &v->diagonal_tail},
                                 {v->blocks * 4, &v->error_16},
                                 {v->blocks * 4, &v->error_32},

@@ -301,11 +301,12 @@ __device__ inline int choose_encoding(const entry taken[HT_GROUP_ENTRIES], int e
 
 // What a warp learns about its slice.
 struct learned {
-  double error_16, error_32, delta; // of the lane's row: squares, and the sum that delta16 undoes
-  double constant;                  // of the lane's row: A times ones, without the diagonal, in units of the scaled row
-  int exact_16, exact_32;           // of the lane's entries
-  int read[3];                      // of the slice's groups, what is read when this level is asked for, in units of the 16-bit level
-  int encoding;                     // the highest
+  double error_16, error_32; // of the lane's row: squares
+  double delta_16, delta_32; // of the lane's row: A less the level, times ones
+  double constant;           // of the lane's row: A times ones, without the diagonal, in units of the scaled row
+  int exact_16, exact_32;    // of the lane's entries
+  int read[3];               // of the slice's groups, what is read when this level is asked for, in units of the 16-bit level
+  int encoding;              // the highest
 };
 
 __device__ inline int exact_level(const segments s[HT_GROUP_ENTRIES]) {
@@ -352,7 +353,8 @@ __device__ inline void fill_group(const ht_store_view &a, const walker &w, int64
     l.error_16 += low * low;
     l.error_32 += middle * middle;
     int shift = a.exponent[taken[k].global] - a.exponent[w.row];
-    l.delta += scalbn(low, shift);
+    l.delta_16 += scalbn(low, shift);
+    l.delta_32 += scalbn(middle, shift);
     l.constant += scalbn(taken[k].value, shift);
     l.exact_16 += exact == LEVEL_16;
     l.exact_32 += exact <= LEVEL_32;
@@ -368,20 +370,25 @@ __device__ inline void fill_group(const ht_store_view &a, const walker &w, int64
   for (int asked = LEVEL_16; asked <= LEVEL_64; asked++) l.read[asked] += (whole ? 2 : 1) << level_of(info, asked);
 }
 
-// The diagonal of the lane's row and the row's errors, the largest of which stay in `error`. Returns whether FP32 holds the diagonal.
-__device__ inline bool finish_row(const ht_store_view &a, int64_t row, const double *diagonal, const learned &l, int error[2]) {
-  double d = diagonal[row], delta = fabs(l.delta) <= 1 ? l.delta : 0; // where scales differ widely it would drown the diagonal
+// What a level is to add to the diagonal: where scales differ widely it would drown it.
+__device__ inline double bounded(double delta) { return fabs(delta) <= 1 ? delta : 0; }
+
+// The diagonal of the lane's row and the row's errors, the largest of which stay in `error`; counts what is exact.
+__device__ inline void finish_row(const ht_store_view &a, int64_t row, const double *diagonal, learned &l, int error[2]) {
+  double d = diagonal[row], delta = bounded(l.delta_16);
   float narrow = (float)d;
   a.diagonal[row] = narrow;
+  a.diagonal_32[row] = d + (a.node > 1 ? 0 : bounded(l.delta_32));
   a.diagonal_tail[row] = (int32_t)(__double_as_longlong(d) - __double_as_longlong((double)narrow));
   a.diagonal_16[row] = (float)(d + delta);
-  double off_16 = (double)(float)(d + delta) - d, off_32 = d - (double)narrow;
+  double off_16 = (double)(float)(d + delta) - d, off_32 = d - a.diagonal_32[row];
   double e32 = l.error_32 + off_32 * off_32, e16 = fmax(l.error_16 + off_16 * off_16, e32);
   error[0] = __float_as_int(__double2float_ru(sqrt(e16)));
   error[1] = __float_as_int(__double2float_ru(sqrt(e32)));
   atomicMax((int *)&a.error_16[row / 64], error[0]);
   atomicMax((int *)&a.error_32[row / 64], error[1]);
-  return (double)narrow == d;
+  l.exact_16 += (double)narrow == d;
+  l.exact_32 += off_32 == 0;
 }
 
 } // namespace
@@ -414,15 +421,14 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
     }
     l.error_16 = row_sum(l.error_16, s.lanes_log2);
     l.error_32 = row_sum(l.error_32, s.lanes_log2);
-    l.delta = row_sum(l.delta, s.lanes_log2);
+    l.delta_16 = row_sum(l.delta_16, s.lanes_log2);
+    l.delta_32 = row_sum(l.delta_32, s.lanes_log2);
     l.constant = row_sum(l.constant, s.lanes_log2);
     bool keeps = false;
     int error[2] = {0, 0};
     if ((lane & (1 << s.lanes_log2) - 1) == 0 && a.order[w.row] >= 0) {
-      bool exact = finish_row(a, w.row, diagonal, l, error);
+      finish_row(a, w.row, diagonal, l, error);
       keeps = fabs(diagonal[w.row] + l.constant) <= KEPT * diagonal[w.row];
-      l.exact_16 += exact;
-      l.exact_32 += exact;
     }
     if (lane == 0) slices[slice].encoding = (uint8_t)l.encoding;
     atomicAdd(&sums[HT_COUNT_EXACT_16], (unsigned)l.exact_16);

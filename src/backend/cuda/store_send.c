@@ -4,6 +4,9 @@
 #include "backend/cuda/store_send.h"
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 enum {
   ENTRY_BYTES = 12,
@@ -148,9 +151,34 @@ static int64_t run_of(const ht_traffic *t, int64_t i, int64_t end, int *bad) {
 
 enum { SHORT_BYTES = 256, WORD = 16, SPARE = 4 /* entries that a word may reach beyond a run */ };
 
+/* Past the caches: the copy engine reads what lies in them dirty at two thirds of the bus's speed. */
+static void copy_past_caches(char *to, const char *from, size_t bytes) {
+#ifdef __SSE2__
+  size_t head = -(uintptr_t)to % LINE;
+  if (head > bytes) head = bytes;
+  memcpy(to, from, head);
+  for (; bytes - head >= LINE; head += LINE)
+    for (int k = 0; k < LINE; k += WORD)
+      _mm_stream_si128((__m128i *)(void *)(to + head + k), _mm_loadu_si128((const __m128i *)(const void *)(from + head + k)));
+  to += head, from += head, bytes -= head;
+#endif
+  memcpy(to, from, bytes);
+}
+
+/* Ahead of a copy that reads what was written past the caches. */
+static void settle(void) {
+#ifdef __SSE2__
+  _mm_sfence();
+#endif
+}
+
 /* Most runs are a row: a call for each takes longer than the copy. spare: what lies behind the run may be read and written. */
 static inline void copy_run(void *to, const void *from, int64_t bytes, int spare) {
-  if (!spare || bytes > SHORT_BYTES) {
+  if (bytes > SHORT_BYTES) {
+    copy_past_caches(to, from, (size_t)bytes);
+    return;
+  }
+  if (!spare) {
     memcpy(to, from, (size_t)bytes);
     return;
   }
@@ -192,6 +220,7 @@ static int pack_part(const ht_traffic *t, const pinned_rows *to, int64_t begin, 
     if (columns) copy_run(columns + at, a->columns + from, count * 4, spare);
     if (values) copy_run(values + at, a->values + from, count * 8, spare);
   }
+  settle();
   return PACKED;
 }
 

@@ -18,7 +18,8 @@
  *
  * Values: head, mid and tail as in ht_split_view, for each group FIXED (with its exponent), FLOAT or RAW. At the 16-bit level a FLOAT
  * group is read at 32 bits, because BF16 would lose more than FIXED ever does; a RAW group is read whole at every level. The diagonal
- * stands apart: in FP32, in FP32 with delta16 added, and the tail that makes it exact. SPDX-License-Identifier: BSD-3-Clause */
+ * stands apart: in FP32, and the tail that makes it exact; in FP32 with delta16 added; and in FP64 with delta32, which is 0 where a node
+ * has several unknowns. Each delta makes its level agree with A on the constant vector. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_BACKEND_CUDA_VIEW_H
 #define HT_BACKEND_CUDA_VIEW_H
 #include <stdint.h>
@@ -101,6 +102,7 @@ typedef struct ht_store_view {
   uint32_t *head, *mid;
   int64_t *tail; /* two 32-bit tails a lane */
   float *diagonal, *diagonal_16;
+  double *diagonal_32;
   int32_t *diagonal_tail;
   const int16_t *exponent;    /* of s_i, 0 in the padding */
   float *error_16, *error_32; /* largest column error of each block */
