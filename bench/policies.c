@@ -1,9 +1,10 @@
 /* What policies cost by the model of time (ht_policy_time), on systems too small to measure: each believes in a cache that its matrix
  * leaves. Iterations and bytes are those of real, certified solves from random right-hand sides, and the same on every machine.
  *
- *   policies [--policies A,B,...] [--cache C] [--precond none,jacobi] FILE...
+ *   policies [--policies A,B,...] [--cache C] [--device 0|1] [--precond none,jacobi] FILE...
  *
- * C: the cache by the bytes that an iteration streams, 0.25 by default. FILE: a matrix, or a list (.txt) of lines NAME RECIPE such as
+ * C: the cache by the bytes that an iteration streams, 0.25 by default. With --device 1 the policies, and the model, take the CPU for a
+ * device. FILE: a matrix, or a list (.txt) of lines NAME RECIPE such as
  * bench/evocg/train_universal.txt. Of each system: FP64's iterations, and by policy modelled time and iterations by FP64's; then
  * geometric means and worst. SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -23,6 +24,7 @@ static const char *policy[MOST_POLICIES];
 static int policies, systems;
 static tally tallies[MOST_POLICIES + 1];
 static double cache = 0.25;
+static int device;
 
 /* ---- a system ---- */
 
@@ -49,7 +51,7 @@ static double measure(const ht_matrix *matrix, const char *name, const char *pre
   require(ht_solver_set_matrix(solver, matrix));
   require(ht_solver_prepare(solver));
   const ht_policy_facts *facts = ht_solver_facts(solver);
-  require(ht_solver_pretend_cache(solver, cache * facts->bytes_streamed));
+  require(ht_solver_pretend(solver, &(ht_pretence){.cache_bytes = cache * facts->bytes_streamed, .device = device}));
   require(ht_solver_solve(solver, 1, b, x, &report));
   if (!*iterations_64 && report.outcome == HT_CONVERGED) *iterations_64 = report.iterations;
   const ht_price price = {.facts = facts, .iterations_64 = *iterations_64, .n = n};
@@ -164,6 +166,7 @@ int main(int argc, char **argv) {
   for (; at + 1 < argc && !strncmp(argv[at], "--", 2); at += 2) {
     if (!strcmp(argv[at], "--policies")) snprintf(names, sizeof names, "%s", argv[at + 1]);
     if (!strcmp(argv[at], "--cache")) cache = atof(argv[at + 1]);
+    if (!strcmp(argv[at], "--device")) device = atoi(argv[at + 1]);
     if (!strcmp(argv[at], "--precond")) preconds = argv[at + 1];
   }
   for (char *word = strtok(names, ","); word && policies < MOST_POLICIES; word = strtok(NULL, ",")) policy[policies++] = word;

@@ -93,7 +93,7 @@ const cli_command cli_commands[] = {
      "Solves the systems again and again with conjugate gradients whose precision a small network chooses, and learns from what came of "
      "it. "
      "An interrupt keeps the best policy so far.",
-     train_options, CLI_TRAINING_OPTIONS, 64, train_command},
+     train_options, CLI_TRAINING_OPTIONS, 96, train_command},
     {"help", "[COMMAND] [KIND]", "explain a command", "", help_options, CLI_NO_MORE, 2, help_command},
     {"version", "", "print the version", "", no_options, CLI_NO_MORE, 0, version_command},
     {NULL, NULL, NULL, NULL, NULL, CLI_NO_MORE, 0, NULL}};

@@ -62,6 +62,7 @@ void ht_features_fill(const ht_feature_view *v, float f[HT_FEATURES]) {
   f[HT_FEATURE_gap] = decades(v->gap_used, v->gap_allowed, 8);
   f[HT_FEATURE_level] = bounded((double)v->level / LEVEL_STEPS);
   f[HT_FEATURE_floor] = bounded((double)v->floor / LEVEL_STEPS);
+  f[HT_FEATURE_rule] = bounded((double)v->rule / LEVEL_STEPS);
   f[HT_FEATURE_iterations] = decades((double)v->iteration + 1, 1, 4);
 }
 

@@ -29,7 +29,7 @@ typedef struct ht_feature_view {
   double owed;                            /* what was lost to low levels since the residual was last true, as far as looks tell */
   double again_16, again_32, again, left; /* iterations that a loss would take to fall to the goal, and that are left */
   double gap_used, gap_allowed;
-  int level, floor; /* ht_level */
+  int level, floor, rule; /* ht_level */
 } ht_feature_view;
 
 /* Decades that CG's residual falls an iteration where the eigenvalues lie between these, all along. */

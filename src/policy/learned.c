@@ -29,7 +29,7 @@ static double parse_number(const char *text, size_t length, double most) {
 
 static int parse_action(const char *word, size_t length, ht_learned_action *action) {
   static const char *const levels[HT_LEVELS] = {"16", "f32", "f64"};
-  static const char budget[] = "budget";
+  static const char budget[] = "budget", rule[] = "rule";
   const char *at = memchr(word, '@', length);
   size_t first = at ? (size_t)(at - word) : length;
   const char *colon = memchr(word, ':', first);
@@ -42,6 +42,10 @@ static int parse_action(const char *word, size_t length, ht_learned_action *acti
     if (!action->window || action->window != window) return 0;
   }
   if (colon && !(number > 0)) return 0;
+  if (name == sizeof rule - 1 && !strncmp(word, rule, name)) {
+    action->rule = 1;
+    return !colon;
+  }
   if (name == sizeof budget - 1 && !strncmp(word, budget, name)) {
     action->theta = number;
     return number > 0;
@@ -64,6 +68,12 @@ int ht_learned_actions(ht_learned_kind kind, const char *list, ht_learned_action
     at = at[length] ? at + length + 1 : NULL;
   }
   return count;
+}
+
+int ht_learned_begins_with(int actions, const ht_learned_action *action) {
+  for (int a = 0; a < actions; a++)
+    if (action[a].rule) return a;
+  return 0;
 }
 
 const char *ht_learned_chosen(const ht_learned *l) { return *l->chosen && strcmp(l->chosen, "learned") != 0 ? l->chosen : NULL; }
@@ -115,8 +125,8 @@ int ht_policy_likeliest(const ht_network *net, const float *features) {
   return likeliest(logits, net->actions);
 }
 
-ht_learned_action ht_policy_choose_action(const ht_policy *self, const ht_policy_look *look) {
-  return self->action[self->choose ? self->choose(self->choose_user, look) : ht_policy_likeliest(&self->learned->network, look->feature)];
+int ht_policy_choose_action(const ht_policy *self, const ht_policy_look *look) {
+  return self->choose ? self->choose(self->choose_user, look) : ht_policy_likeliest(&self->learned->network, look->feature);
 }
 
 /* ---- policies ---- */
@@ -140,9 +150,16 @@ static void tell_training(const ht_learned *l, char *text, size_t size) {
     snprintf(text, size, "%s%d matrices", cut ? "at least " : "", names);
 }
 
+static ht_status add_rule(ht_context *ctx, const ht_policy_options *options, const ht_policy_facts *facts, ht_policy *policy, char *why) {
+  HT_TRY(ctx, ht_allocate(ctx, 1, sizeof *policy->by_rule, &policy->by_rule));
+  *policy->by_rule = ht_policy_by_rule(options, facts, why);
+  return HT_OK;
+}
+
 /* The policy takes `l`, also where it fails. */
-static ht_status put_to_use(ht_context *ctx, ht_learned *l, const ht_policy_options *options, ht_policy *policy, char *why) {
-  char training[128];
+static ht_status put_to_use(ht_context *ctx, ht_learned *l, const ht_policy_options *options, const ht_policy_facts *facts,
+                            ht_policy *policy, char *why) {
+  char training[128], by_rule[HT_REPORT_TEXT] = "";
   *policy = (ht_policy){.start = HT_LEVEL_64,
                         .replaces = 1,
                         .eta = options->budget_eta,
@@ -151,56 +168,71 @@ static ht_status put_to_use(ht_context *ctx, ht_learned *l, const ht_policy_opti
                         .interval = l->interval,
                         .threads = ctx->threads};
   ht_status status = ht_allocate(ctx, HT_NETWORK_MOST_ACTIONS, sizeof *policy->action, &policy->action);
+  if (status == HT_OK && l->kind == HT_LEARNED_WINDOW) status = add_rule(ctx, options, facts, policy, by_rule);
   if (status != HT_OK) {
     ht_policy_release(ctx, policy);
     return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
   }
-  ht_learned_actions(l->kind, l->actions, policy->action);
+  policy->begins_with = ht_learned_begins_with(ht_learned_actions(l->kind, l->actions, policy->action), policy->action);
   ht_network_round(&l->network);
   policy->window = l->kind == HT_LEARNED_WINDOW;
   policy->sees_direction = !policy->window;
   policy->decide = policy->window ? NULL : decide_tiles;
   tell_training(l, training, sizeof training);
-  snprintf(why, 256, "%s, made for a look every %d iterations, learned in %lld episodes on %s",
-           policy->window ? "one action for the whole matrix" : "a level for each 64 columns", l->interval, (long long)l->episodes,
-           training);
+  int leaves_rule = policy->window && policy->action[policy->begins_with].rule;
+  if (policy->window)
+    snprintf(why, HT_REPORT_TEXT, "%.110s; when to leave it a network says, learned in %lld episodes on %.60s",
+             leaves_rule ? by_rule : "fixed:f64", (long long)l->episodes, training);
+  else
+    snprintf(why, HT_REPORT_TEXT, "a level for each 64 columns, made for a look every %d iterations, learned in %lld episodes on %s",
+             l->interval, (long long)l->episodes, training);
   return HT_OK;
 }
 
 ht_status ht_policy_create_learned(ht_context *ctx, const char *path, ht_learned *learned, const ht_policy_options *options,
-                                   ht_policy *policy, char *why) {
-  HT_TRY(ctx, put_to_use(ctx, learned, options, policy, why));
+                                   const ht_policy_facts *facts, ht_policy *policy, char *why) {
+  HT_TRY(ctx, put_to_use(ctx, learned, options, facts, policy, why));
   name_after(path, policy->name, sizeof policy->name);
   return HT_OK;
 }
 
-ht_status ht_policy_create_universal(ht_context *ctx, const ht_policy_options *options, ht_policy *policy, char *why) {
+ht_status ht_policy_create_universal(ht_context *ctx, const ht_policy_options *options, const ht_policy_facts *facts, ht_policy *policy,
+                                     char *why) {
   ht_learned *l;
   HT_TRY(ctx, ht_learned_parse(ctx, ht_universal_policy, ht_universal_policy_end - ht_universal_policy, "the library's policy", &l));
-  HT_TRY(ctx, put_to_use(ctx, l, options, policy, why));
+  HT_TRY(ctx, put_to_use(ctx, l, options, facts, policy, why));
   snprintf(policy->name, sizeof policy->name, "learned:universal");
   return HT_OK;
 }
 
-ht_status ht_policy_create_chosen(ht_context *ctx, const ht_policy_chooser *chooser, double eta, ht_policy *policy) {
+ht_status ht_policy_create_chosen(ht_context *ctx, const ht_policy_chooser *chooser, const ht_policy_options *options,
+                                  const ht_policy_facts *facts, ht_policy *policy) {
+  char why[HT_REPORT_TEXT];
   *policy = (ht_policy){.name = "in training",
                         .start = HT_LEVEL_64,
                         .replaces = 1,
-                        .eta = eta,
+                        .eta = options->budget_eta,
                         .by_network = 1,
                         .window = 1,
                         .interval = chooser->interval,
                         .choose = chooser->choose,
                         .choose_user = chooser->user};
   HT_TRY(ctx, ht_allocate(ctx, HT_NETWORK_MOST_ACTIONS, sizeof *policy->action, &policy->action));
-  if (ht_learned_actions(HT_LEARNED_WINDOW, chooser->actions, policy->action)) return HT_OK;
+  ht_status status = add_rule(ctx, options, facts, policy, why);
+  int known = status == HT_OK ? ht_learned_actions(HT_LEARNED_WINDOW, chooser->actions, policy->action) : 0;
+  policy->begins_with = ht_learned_begins_with(known, policy->action);
+  if (status == HT_OK && chooser->deployed) ht_policy_settle(policy, facts);
+  if (known) return HT_OK;
   ht_policy_release(ctx, policy);
+  if (status != HT_OK) return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
   HT_FAIL(ctx, HT_BAD_OPTION, "expected actions like '%s', found '%s'", ht_learned_usual_actions(HT_LEARNED_WINDOW), chooser->actions);
 }
 
 void ht_policy_release(ht_context *ctx, ht_policy *policy) {
   ht_learned_release(ctx, policy->learned);
   ht_release(ctx, policy->action);
+  ht_release(ctx, policy->by_rule);
   policy->learned = NULL;
+  policy->by_rule = NULL;
   policy->action = NULL;
 }

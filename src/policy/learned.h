@@ -16,6 +16,7 @@ typedef struct ht_learned {
   char reward[16];      /* "paper" or "time" */
   char actions[320];    /* what the outputs stand for, in order (ht_learned_actions); "": those usual for the kind */
   char trained_on[512]; /* as text */
+  int for_device;       /* of WINDOW: learned for one, else for CPUs; elsewhere it is auto's rule */
   char chosen[16];      /* of what competed at the end of the training: "learned", or the policy that was better; "": nothing competed */
   char contest[256];    /* their times, as text */
   uint64_t seed;
@@ -25,8 +26,9 @@ typedef struct ht_learned {
 
 enum { HT_LEARNED_MOST_INTERVAL = 4096 };
 
-/* An output of a network: a level for all that it speaks of, or the error budget's choice a block. */
+/* An output of a network: a level for all that it speaks of, the error budget's choice a block, or what auto's rule would take. */
 typedef struct ht_learned_action {
+  int rule; /* level and replacement are the rule's */
   ht_level level;
   double theta; /* of the budget; 0: the level */
   double drop;  /* how far the residual may fall before it is replaced; 0: as is usual at the level */
@@ -37,10 +39,12 @@ typedef struct ht_learned_action {
 int ht_learned_inputs(ht_learned_kind kind);
 const char *ht_learned_usual_actions(ht_learned_kind kind);
 /* The actions of a list with commas between them, HT_NETWORK_MOST_ACTIONS at most; returns their number, 0 where one cannot be read:
- * f64, f32 or 16, the last two with :DROP behind them or without, or budget:THETA; then @ITERATIONS or nothing. A network of the kind TILES
- * has f64,f32,16. */
+ * f64, f32 or 16, the last two with :DROP behind them or without, budget:THETA, or rule; then @ITERATIONS or nothing. A network of the kind
+ * TILES has f64,f32,16. */
 int ht_learned_actions(ht_learned_kind kind, const char *list, ht_learned_action *action);
-/* The policy of that name in the network's place, as fixed:f32; NULL: the network. */
+/* Which of the actions a solve begins with: the rule where it is among them, else the first. Once another is chosen, it is kept. */
+int ht_learned_begins_with(int actions, const ht_learned_action *action);
+/* The policy of that name in the network's place, as auto or fixed:f32; NULL: the network. */
 const char *ht_learned_chosen(const ht_learned *learned);
 void ht_learned_release(ht_context *ctx, ht_learned *learned); /* NULL is allowed */
 

@@ -237,17 +237,29 @@ static ht_status read_architecture(reader *r) {
   return HT_OK;
 }
 
+static ht_status read_machine(reader *r) {
+  const char *machine;
+  if (r->learned->kind != HT_LEARNED_WINDOW) return HT_OK;
+  HT_TRY(r->ctx, get_text(r, "made_for", &machine));
+  r->learned->for_device = !strcmp(machine, "device");
+  HT_CHECK(r->ctx, r->learned->for_device || !strcmp(machine, "cpu"), HT_BAD_FORMAT,
+           "%s: expected 'cpu' or 'device' as 'made_for', found '%.40s'" RETRAIN, r->name, machine);
+  return HT_OK;
+}
+
 /* Of files that know of it: what won. */
 static ht_status read_contest(reader *r) {
-  static const char *const known[] = {"learned", "fixed:f64", "fixed:f32", "fixed:bf16"};
+  static const char *const known[] = {"learned", "auto", "fixed:f64", "fixed:f32", "fixed:bf16", "budget"};
   ht_learned *l = r->learned;
   const char *chosen;
   size_t k = 0, count = sizeof known / sizeof *known;
   if (!json_object_get(r->metadata, "chosen")) return HT_OK;
   HT_TRY(r->ctx, get_text(r, "chosen", &chosen));
   while (k < count && strcmp(known[k], chosen) != 0) k++;
-  HT_CHECK(r->ctx, k < count && (l->kind == HT_LEARNED_TILES || !k), HT_BAD_FORMAT,
-           "%s: expected 'learned', or of the kind tiles a fixed policy, as 'chosen', found '%.40s'" RETRAIN, r->name, chosen);
+  int fits = k < count && (l->kind == HT_LEARNED_WINDOW || !k || !strncmp(chosen, "fixed:", 6)); /* what each kind competes with */
+  HT_CHECK(r->ctx, fits, HT_BAD_FORMAT,
+           "%s: expected 'learned', a fixed policy, or of the kind window auto or budget as 'chosen', found '%.40s'" RETRAIN, r->name,
+           chosen);
   snprintf(l->chosen, sizeof l->chosen, "%s", chosen);
   HT_TRY(r->ctx, copy_text(r, "contest", l->contest, sizeof l->contest));
   return HT_OK;
@@ -266,6 +278,7 @@ static ht_status read_metadata(reader *r) {
   HT_TRY(r->ctx, copy_text(r, "reward", l->reward, sizeof l->reward));
   HT_TRY(r->ctx, copy_text(r, "trained_on", l->trained_on, sizeof l->trained_on));
   HT_TRY(r->ctx, copy_text(r, "version", l->version, sizeof l->version));
+  HT_TRY(r->ctx, read_machine(r));
   HT_TRY(r->ctx, read_contest(r));
   return HT_OK;
 }
@@ -422,11 +435,12 @@ static void write_metadata(writer *w, const ht_learned *l, const char *actions) 
   put_text(w, "trained_on", l->trained_on);
   put_number(w, "seed", l->seed);
   put_number(w, "episodes", (uint64_t)l->episodes);
-  put_text(w, "version", l->version);
+  if (l->kind == HT_LEARNED_WINDOW) put_text(w, "made_for", l->for_device ? "device" : "cpu");
   if (*l->chosen) {
     put_text(w, "chosen", l->chosen);
     put_text(w, "contest", l->contest);
   }
+  put_text(w, "version", l->version);
   put(w, "}");
 }
 

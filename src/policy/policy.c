@@ -16,11 +16,32 @@ static double work(const ht_policy_facts *f) {
   return run * (f->nonzeros - f->gathers) + gather * f->gathers;
 }
 
+/* Measured on an H200 (docs/decisions/0004): what an iteration takes beyond its bytes, by rows, entries and gathers. */
+static double device_work(const ht_policy_facts *f) {
+  static const double ROW = 60, ENTRY = 3.5, GATHER = 2;
+  return ROW * f->nonzeros / f->nonzeros_per_row + ENTRY * f->nonzeros + GATHER * f->gathers;
+}
+
+/* Where all stays on the chip a device waits for other things than bytes. */
+static double device_time(const ht_policy_facts *f, double matrix_bytes) {
+  static const double ALL_OUTSIDE = 1.5;
+  double streamed = f->bytes_streamed / f->cache_bytes, outside = fmin(fmax((streamed - 1) / (ALL_OUTSIDE - 1), 0), 1);
+  return outside * matrix_bytes + (1 - outside) * f->bytes_level[HT_LEVEL_64] + f->bytes_vectors + device_work(f) + ht_policy_pause(f);
+}
+
 /* Barriers and loops take a time of their own, which counts where little is streamed: as share of the cache, so that the model, like all
- * that policies see, knows no scale. */
-double ht_policy_pause(const ht_policy_facts *f) { return f->cache_bytes / 160; }
+ * that policies see, knows no scale. A device's launches take longer, beside what its memory delivers meanwhile. */
+double ht_policy_pause(const ht_policy_facts *f) { return f->cache_bytes / (f->device ? 2 : 160); }
+
+/* 110 us were measured, most of them the host's for the Ritz values; on the CPU the norms of the direction are added one after the other.
+ */
+double ht_policy_look_cost(const ht_policy_facts *f) {
+  static const double DEVICE_CACHES = 10, ROW = 64, PAUSES = 4;
+  return f->device ? DEVICE_CACHES * f->cache_bytes : ROW * f->nonzeros / f->nonzeros_per_row + PAUSES * ht_policy_pause(f);
+}
 
 double ht_policy_time(const ht_policy_facts *f, double matrix_bytes) {
+  if (f->device) return device_time(f, matrix_bytes);
   return matrix_bytes + f->bytes_vectors + work(f) + ht_policy_pause(f);
 }
 
@@ -196,6 +217,12 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
   return p;
 }
 
+ht_policy ht_policy_by_rule(const ht_policy_options *options, const ht_policy_facts *facts, char *why) {
+  return choose(options, facts, why);
+}
+
+int ht_policy_has_choice(const ht_policy_facts *f) { return f->levels && !(f->share_exact_16 == 1) && f->bytes_streamed >= f->cache_bytes; }
+
 static const char *const names[] = {"auto", "fixed:f64", "fixed:f32", "fixed:bf16", "rule", "budget", "learned:FILE"};
 enum { AUTO, F64, F32, BF16, RULE, BUDGET, LEARNED, POLICIES };
 
@@ -219,23 +246,54 @@ ht_status ht_policy_wants_tiles(ht_context *ctx, const ht_policy_options *option
   return HT_OK;
 }
 
-/* What won in training takes the network's place: a fixed policy. The file's name, and what it holds, stay with the policy. */
-static void take_chosen(ht_policy *policy, char *why) {
-  const ht_policy asked = *policy;
-  const char *chosen = ht_learned_chosen(asked.learned);
-  if (!chosen) return;
-  *policy = fixed(asked.name, !strcmp(chosen, names[F64]) ? HT_LEVEL_64 : !strcmp(chosen, names[F32]) ? HT_LEVEL_32 : HT_LEVEL_16);
-  policy->learned = asked.learned;
-  policy->action = asked.action;
-  snprintf(why, 256, "%s, which was the fastest in training: %.200s", chosen, asked.learned->contest);
+void ht_policy_settle(ht_policy *p, const ht_policy_facts *facts) {
+  int at_home = !p->learned || p->learned->for_device == facts->device;
+  if (!p->window || (at_home && ht_policy_has_choice(facts))) return;
+  p->start = p->by_rule->start;
+  p->replaces = p->by_rule->replaces;
+  p->fallback = p->by_rule->fallback;
+  p->fallback_rule = p->by_rule->fallback_rule;
+  p->error_start = p->by_rule->error_start;
+  p->by_network = p->window = p->interval = 0;
 }
 
-static ht_status create_from_file(ht_context *ctx, const char *path, const ht_policy_options *options, ht_learned **read, ht_policy *policy,
-                                  char *why) {
+static int find_name(const char *name) {
+  int index = 0;
+  while (index < LEARNED && strcmp(names[index], name)) index++;
+  return index;
+}
+
+static ht_policy create_constant(int index, const ht_policy_options *options, const ht_policy_facts *facts, char *why) {
+  switch (index) {
+  case AUTO: return choose(options, facts, why);
+  case F64: return fixed(names[index], HT_LEVEL_64);
+  case F32: return fixed(names[index], HT_LEVEL_32);
+  case BF16: return fixed(names[index], HT_LEVEL_16);
+  case RULE: return (ht_policy){.start = HT_LEVEL_64, .decide = decide_rule, .rule = HT_DECIDE_RULE};
+  default: return budget(options);
+  }
+}
+
+/* What won in training takes the network's place. The file's name, and what it holds, stay with the policy. */
+static void take_chosen(const ht_policy_options *options, const ht_policy_facts *facts, ht_policy *policy, char *why) {
+  const ht_policy asked = *policy;
+  const char *chosen = ht_learned_chosen(asked.learned);
+  char reason[HT_REPORT_TEXT] = "";
+  if (!chosen) return;
+  *policy = create_constant(find_name(chosen), options, facts, reason);
+  memcpy(policy->name, asked.name, sizeof policy->name);
+  policy->learned = asked.learned;
+  policy->action = asked.action;
+  policy->by_rule = asked.by_rule;
+  snprintf(why, HT_REPORT_TEXT, "%s, which was the fastest in training: %.200s", chosen, asked.learned->contest);
+}
+
+static ht_status create_from_file(ht_context *ctx, const char *path, const ht_policy_options *options, const ht_policy_facts *facts,
+                                  ht_learned **read, ht_policy *policy, char *why) {
   ht_learned *learned = read ? *read : NULL;
   if (read) *read = NULL;
   if (!learned) HT_TRY(ctx, ht_learned_read(ctx, path, &learned));
-  HT_TRY(ctx, ht_policy_create_learned(ctx, path, learned, options, policy, why));
+  HT_TRY(ctx, ht_policy_create_learned(ctx, path, learned, options, facts, policy, why));
   return HT_OK;
 }
 
@@ -246,19 +304,22 @@ static const char *name_at(void *user, int index) {
 
 ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, const ht_policy_facts *facts, ht_learned **read,
                            ht_policy *policy, char *why) {
-  int index = 0;
+  int index;
   const char *path = learned_path(options);
   why[0] = 0;
   if (is_universal(options)) {
-    HT_TRY(ctx, ht_policy_create_universal(ctx, options, policy, why));
+    HT_TRY(ctx, ht_policy_create_universal(ctx, options, facts, policy, why));
+    take_chosen(options, facts, policy, why);
+    ht_policy_settle(policy, facts);
     return HT_OK;
   }
   if (path) {
-    HT_TRY(ctx, create_from_file(ctx, path, options, read, policy, why));
-    take_chosen(policy, why);
+    HT_TRY(ctx, create_from_file(ctx, path, options, facts, read, policy, why));
+    take_chosen(options, facts, policy, why);
+    ht_policy_settle(policy, facts);
     return HT_OK;
   }
-  while (index < LEARNED && strcmp(names[index], options->policy)) index++;
+  index = find_name(options->policy);
   if (index == LEARNED) {
     const char *nearest = ht_nearest(options->policy, POLICIES, name_at, NULL);
     HT_FAIL(
@@ -266,14 +327,7 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
         "there is no policy '%s'; %s%s%s the policies are auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget, learned and learned:FILE",
         options->policy, nearest ? "did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
   }
-  switch (index) {
-  case AUTO: *policy = choose(options, facts, why); break;
-  case F64: *policy = fixed(names[index], HT_LEVEL_64); break;
-  case F32: *policy = fixed(names[index], HT_LEVEL_32); break;
-  case BF16: *policy = fixed(names[index], HT_LEVEL_16); break;
-  case RULE: *policy = (ht_policy){.start = HT_LEVEL_64, .decide = decide_rule, .rule = HT_DECIDE_RULE}; break;
-  default: *policy = budget(options);
-  }
+  *policy = create_constant(index, options, facts, why);
   snprintf(policy->name, sizeof policy->name, "%s", names[index]);
   return HT_OK;
 }

@@ -8,12 +8,9 @@
 
 typedef struct ht_policy ht_policy;
 
-/* What a policy of the kind window is asked with, and what training keeps accounts with. */
+/* What a policy of the kind window is asked with. */
 typedef struct ht_policy_look {
-  const float *feature;              /* HT_FEATURES of them */
-  int64_t iteration, exact_products; /* since the start; exact: residuals recomputed */
-  double residual;                   /* ||r|| of the loop */
-  const double *bytes;               /* of the matrix read so far, at each level */
+  const float *feature; /* HT_FEATURES of them */
 } ht_policy_look;
 
 /* In the place of a network while one is trained: the number of the action. */
@@ -23,6 +20,7 @@ typedef struct ht_policy_chooser {
   void *user;
   const char *actions; /* as in ht_learned */
   int interval;
+  int deployed; /* not asked where there is no choice (ht_policy_has_choice) */
 } ht_policy_chooser;
 
 struct ht_policy {
@@ -50,6 +48,8 @@ struct ht_policy {
   void *choose_user;
   ht_learned_action *action; /* what the outputs of its network stand for */
   int window;                /* of the kind window: ht_policy_choose_action in the place of `decide` */
+  int begins_with;           /* of the kind window: which action */
+  ht_policy *by_rule;        /* of the kind window: what auto would take here, which is one of the actions */
   int interval;              /* iterations between two looks that it was made for; 0: any, and longer ones while nothing changes */
   int threads;
 };
@@ -75,7 +75,16 @@ typedef struct ht_policy_facts {
  * nonzeros; and that of an iteration at a level, by that of FP64. Facts of the operator alone: no clock. */
 double ht_policy_time(const ht_policy_facts *facts, double matrix_bytes);
 double ht_policy_pause(const ht_policy_facts *facts); /* the part of it that does not depend on the bytes: to stop and go on */
+double ht_policy_look_cost(const ht_policy_facts *facts);
 double ht_policy_cost(const ht_policy_facts *facts, ht_level level);
+
+/* What auto takes by its rule, and why. */
+ht_policy ht_policy_by_rule(const ht_policy_options *options, const ht_policy_facts *facts, char *why);
+/* Whether there is anything to decide: not where every value is exact at 16 bits, nor where all stays in the cache. */
+int ht_policy_has_choice(const ht_policy_facts *facts);
+/* Where there is none, and on a machine that it did not learn for, a policy of the kind window becomes the rule, which looks at nothing: a
+ * look takes time. */
+void ht_policy_settle(ht_policy *policy, const ht_policy_facts *facts);
 
 /* By name: auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget, learned, which is learned:universal, and learned:FILE, whose file is read
  * unless *read holds what was in it, which is taken; `read` may be NULL. `why` (256 characters) receives a sentence of what auto chose, or
@@ -91,15 +100,17 @@ ht_status ht_policy_wants_tiles(ht_context *ctx, const ht_policy_options *option
 
 /* learned.c: of what was read from this file, which is taken, also on an error. */
 ht_status ht_policy_create_learned(ht_context *ctx, const char *path, ht_learned *learned, const ht_policy_options *options,
-                                   ht_policy *policy, char *why);
+                                   const ht_policy_facts *facts, ht_policy *policy, char *why);
 
 /* The one that the library carries. */
-ht_status ht_policy_create_universal(ht_context *ctx, const ht_policy_options *options, ht_policy *policy, char *why);
+ht_status ht_policy_create_universal(ht_context *ctx, const ht_policy_options *options, const ht_policy_facts *facts, ht_policy *policy,
+                                     char *why);
 /* Of the kind window, under training. HT_BAD_OPTION for a list of actions that is none. */
-ht_status ht_policy_create_chosen(ht_context *ctx, const ht_policy_chooser *chooser, double eta, ht_policy *policy);
+ht_status ht_policy_create_chosen(ht_context *ctx, const ht_policy_chooser *chooser, const ht_policy_options *options,
+                                  const ht_policy_facts *facts, ht_policy *policy);
 
-/* Of the kind window: the action that these features call for, and its number in a network's outputs. */
-ht_learned_action ht_policy_choose_action(const ht_policy *self, const ht_policy_look *look);
+/* Of the kind window: the number of the action that these features call for. */
+int ht_policy_choose_action(const ht_policy *self, const ht_policy_look *look);
 int ht_policy_likeliest(const ht_network *network, const float *features);
 /* The budget's levels, whatever the policy. */
 void ht_policy_decide_budget(const ht_policy *self, const ht_policy_view *view, double theta, uint8_t *level);

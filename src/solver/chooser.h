@@ -13,7 +13,14 @@ const ht_policy_facts *ht_solver_facts(const ht_solver *solver);
 /* What its last solve read of the matrix in products, at each level; recomputed residuals are not among it. */
 const double *ht_solver_bytes(const ht_solver *solver);
 int64_t ht_solver_looks(const ht_solver *solver); /* that its policy took at its last solve */
-/* Let its policy be chosen for another cache than there is, and believe in it, until the next preparation. */
-ht_status ht_solver_pretend_cache(ht_solver *solver, double bytes);
+/* Another machine, and another policy, than there is. */
+typedef struct ht_pretence {
+  double cache_bytes; /* 0: as it is */
+  int device;         /* on the CPU: policies, and the model of time, take it for a device */
+  const char *policy; /* in the place of the options' and of the chooser; NULL: neither */
+} ht_pretence;
+
+/* Its policy is made anew for that, and believes in it, until the next preparation. */
+ht_status ht_solver_pretend(ht_solver *solver, const ht_pretence *pretence);
 
 #endif

@@ -38,8 +38,9 @@ static void plan_unseen_look(ht_guard *g) {
 /* A trace tells what each look changed: then a run ends where the next one is due. */
 static int64_t next_pause(const ht_guard *g) {
   const ht_cg_state *s = &g->loop->state;
-  int64_t look = s->fresh ? s->iteration + g->policy_interval : g->next_look;
-  return g->recorder && ht_guard_decides_unseen(g) && look < g->next_pause ? look : g->next_pause;
+  int64_t look = s->fresh && !g->policy.window ? s->iteration + g->policy_interval : g->next_look;
+  int must_look = ht_guard_looks_at_pauses(g) || (g->recorder && ht_guard_decides_unseen(g));
+  return must_look && look < g->next_pause ? look : g->next_pause;
 }
 
 static void set_events(ht_guard *g) {
@@ -53,7 +54,8 @@ static void set_events(ht_guard *g) {
   s->watched = g->watched;
   s->grow_above = mends && ht_guard_lowest_level(g) < HT_LEVEL_64 ? 1e6 * g->reference : INFINITY;
   s->iteration_end = iteration_limit(g);
-  s->decide_at = (g->policy.decide || g->policy.window) && g->loop->op->blocks && !blind ? g->next_look : INT64_MAX;
+  int decides = g->policy.decide || (g->policy.window && !ht_guard_looks_at_pauses(g));
+  s->decide_at = decides && g->loop->op->blocks && !blind ? g->next_look : INT64_MAX;
   s->decide_rule = g->loop->decides && !blind ? g->policy.rule : HT_DECIDE_HOST;
   s->decide_every = g->policy_interval;
   s->theta = g->policy.theta;
@@ -63,6 +65,18 @@ static void set_events(ht_guard *g) {
   s->pause_at = next_pause(g);
 }
 
+static int watches_error(const ht_guard *g) {
+  return g->policy.error_start > 0 || (g->policy.window && g->policy.by_rule->error_start > 0);
+}
+
+/* A policy of the kind window is asked before there is a direction, by what is known of the matrix. The budget wants to see one, and is
+ * asked for again then. */
+static void ask_before_start(ht_guard *g) {
+  ht_guard_consult_policy(g);
+  g->looks = 0; /* nothing was looked at */
+  if (g->by_budget) g->next_look = 0;
+}
+
 static void begin(ht_guard *g, double norm) {
   ht_cg_state *s = &g->loop->state;
   g->floor = HT_LEVEL_16;
@@ -70,7 +84,7 @@ static void begin(ht_guard *g, double norm) {
   g->interval = g->policy_interval;
   g->next_look = g->policy.interval ? 0 : g->policy_interval; /* a learned policy knows of no start but its own */
   g->looks = 0;
-  g->by_budget = 0;
+  g->by_budget = g->by_rule = g->rule_failed = g->has_left = g->action = 0;
   g->asked_drop = 0;
   g->asked_window = 0;
   ht_guard_start_levels(g);
@@ -81,7 +95,7 @@ static void begin(ht_guard *g, double norm) {
   g->claimed = INFINITY;
   g->futile = 0;
   g->improved_at = 0;
-  g->check_every = g->loop->decides && !(g->policy.error_start > 0) && !g->policy.by_network ? ENGINE_CHECK_EVERY : CHECK_EVERY;
+  g->check_every = g->loop->decides && !watches_error(g) && (!g->policy.by_network || g->policy.window) ? ENGINE_CHECK_EVERY : CHECK_EVERY;
   if (ht_guard_decides_unseen(g)) g->check_every = UNSEEN_CHECK_EVERY;
   g->next_check = g->check_every;
   g->settle_at = -1;
@@ -98,10 +112,12 @@ static void begin(ht_guard *g, double norm) {
   s->iteration = 0;
   s->fresh = 1;
   s->norm_r = s->history[0] = norm;
+  s->alpha = s->beta = NAN; /* until a step is made */
   memset(s->bytes_level, 0, sizeof s->bytes_level);
   for (int k = 0; k < HT_LEVEL_64; k++) s->error2[k] = NAN;
   g->loop->calls->set_iterate(g->loop, g->x);
   g->loop->calls->set_residual(g->loop, g->residual);
+  if (g->policy.window && g->loop->op->blocks) ask_before_start(g);
 }
 
 /* Levels that a device changed in the run before are told here too, and with them the reason. */

@@ -14,7 +14,7 @@
 /* What the report tells of x and its residual. */
 typedef enum ht_fact { HT_FACT_R_NORM_INF, HT_FACT_X_NORM_INF, HT_FACT_XB, HT_FACT_XR, HT_FACTS } ht_fact;
 
-enum { HT_FALLS = 32 };
+enum { HT_FALLS = 32, HT_USUAL_INTERVAL = 8 /* iterations between two looks of a policy that has no wish of its own */ };
 
 typedef struct ht_guard {
   ht_context *ctx;
@@ -46,6 +46,9 @@ typedef struct ht_guard {
   ht_level floor;       /* lowest level allowed: raised when a level fails */
   ht_level to_replace;  /* lowest level whose error is in the loop's residual and left to the next replacement; FP64: none */
   int by_budget;        /* the levels are the error budget's, which leaves nothing to replacement */
+  int by_rule;          /* a policy of the kind window has what auto's rule takes */
+  int rule_failed;      /* and has found that its level does not do */
+  int has_left, action; /* such a policy has left the action that it began with; the number of the one that it takes */
   double reference;     /* ||r|| at the last replacement or start */
   double watched;       /* ||r|| then, or when a run was found to have read nothing that is due since */
   double take_up_below; /* the policy's later level is taken up when ||r|| falls below it; -1: no more */
@@ -97,6 +100,9 @@ ht_status ht_guard_handle(ht_guard *guard, ht_cg_event event, int *done, ht_outc
 void ht_guard_ritz_extremes(const ht_guard *guard, double *smallest, double *largest);
 /* guard_window.c: the levels until the next look, by a policy of the kind window. */
 void ht_guard_decide_window(ht_guard *guard, const ht_policy_view *view);
+/* Whether such a policy's looks wait for the loop's pauses: an engine need not tell of the direction then. */
+int ht_guard_looks_at_pauses(const ht_guard *guard);
+int ht_guard_look_is_due(const ht_guard *guard); /* at this pause: it then depends on no clock */
 /* In which a residual of this size, that CG has not seen, would fall to the goal, as far as this solve tells. */
 double ht_guard_iterations_again(const ht_guard *guard, double size);
 /* guard_levels.c */

@@ -174,7 +174,7 @@ static ht_status make_residual_true(ht_guard *g) {
   double norm, change;
   HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
   ht_guard_replace(g, norm, change);
-  if (g->plateaus && ht_guard_iterations_again(g, change) > (double)g->loop->state.iteration) ht_guard_restart(g);
+  if (g->plateaus && !g->by_rule && ht_guard_iterations_again(g, change) > (double)g->loop->state.iteration) ht_guard_restart(g);
   return HT_OK;
 }
 
@@ -188,7 +188,8 @@ static ht_status settle(ht_guard *g) {
 /* What the levels in use change the scaled matrix by, as far as that is for the guard to judge: a policy that mixes levels is not. */
 static double level_error(const ht_guard *g) {
   const double error[HT_LEVELS] = {g->known->error_16, g->known->error_32, 0};
-  if (g->policy.error_start > 0 || !g->policy.by_network || g->policy.window) return g->policy.error_start;
+  if (g->policy.window) return g->by_rule && !g->rule_failed ? g->policy.by_rule->error_start : 0;
+  if (g->policy.error_start > 0 || !g->policy.by_network) return g->policy.error_start;
   ht_level level = ht_guard_lowest_level(g);
   for (int64_t b = 0; b < g->loop->op->blocks; b++)
     if (g->loop->block_level[b] != level) return 0;
@@ -221,16 +222,23 @@ static int misses_limit(const ht_guard *g) {
   return s->iteration > s->iteration_end / 2 && projected_iterations(g) > (double)s->iteration_end;
 }
 
-/* 16 bits, or a learned policy, that make no progress are left, without a replacement or a claim to show it: a new low of the residual may
- * take as long as all before it, and a while more. Whatever the level, the rest is FP64's where the iterations that are allowed may not do:
- * there the direction, which was leading somewhere, is kept. */
+/* Iterations without a new low of the residual: one may take as long as all before it, and a while more. A budget that stands still has
+ * mostly come near the goal, where it reads little, and need not wait so long. */
+static int64_t patience(const ht_guard *g, int learned) {
+  enum { BUDGET_SHARE = 8 };
+  if (g->by_budget) return PATIENCE + g->improved_at / BUDGET_SHARE;
+  return (learned ? PATIENCE_LEARNED : PATIENCE) + g->improved_at;
+}
+
+/* 16 bits, or a learned policy, that make no progress are left, without a replacement or a claim to show it; a budget goes a level up.
+ * Whatever the level, the rest is FP64's where the iterations that are allowed may not do: there the direction, which was leading
+ * somewhere, is kept. */
 static ht_status check_patience(ht_guard *g) {
   const ht_cg_state *s = &g->loop->state;
-  int learned = g->policy.by_network;
+  int learned = g->policy.by_network && !g->by_rule, budget = g->by_budget;
   ht_level lowest = ht_guard_lowest_level(g);
-  if ((g->to_replace == HT_LEVEL_64 && !g->by_budget) || lowest == HT_LEVEL_64) return HT_OK;
-  int idle =
-      s->iteration - g->improved_at >= (learned ? PATIENCE_LEARNED : PATIENCE) + g->improved_at && (lowest == HT_LEVEL_16 || learned);
+  if ((g->to_replace == HT_LEVEL_64 && !budget) || lowest == HT_LEVEL_64) return HT_OK;
+  int idle = s->iteration - g->improved_at >= patience(g, learned) && (lowest == HT_LEVEL_16 || learned || budget);
   if (misses_limit(g)) {
     ht_guard_give_up_levels(g);
   } else if (idle) {
@@ -308,6 +316,7 @@ static ht_status on_pause(ht_guard *g, ht_cg_event event, int *done, ht_outcome 
   (void)event;
   HT_TRY(g->ctx, poll(g, elapsed, done, outcome));
   if (!*done) HT_TRY(g->ctx, settle(g));
+  if (!*done && ht_guard_look_is_due(g)) ht_guard_consult_policy(g);
   if (!*done && g->loop->state.iteration >= g->next_check) {
     g->next_check = g->loop->state.iteration + g->check_every;
     if (g->options->guard) HT_TRY(g->ctx, check_level(g));
@@ -325,7 +334,8 @@ static handler *const handlers[] = {
 
 ht_status ht_guard_handle(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
   HT_TRY(g->ctx, handlers[event](g, event, done, outcome));
-  int missed = event != HT_CG_PAUSE && g->loop->state.iteration >= g->next_pause; /* a loop tells one event an iteration */
+  int due = g->loop->state.iteration >= g->next_pause || ht_guard_look_is_due(g);
+  int missed = event != HT_CG_PAUSE && due; /* a loop tells one event an iteration */
   if (missed && !*done) HT_TRY(g->ctx, on_pause(g, event, done, outcome));
   return HT_OK;
 }

@@ -92,8 +92,8 @@ void ht_guard_consult_policy(ht_guard *g) {
   enforce_floor(g);
   follow_levels(g, ht_guard_lowest_level(g), s->norm_r);
   /* A look costs a few per cent of a product: the less it changes, the longer until the next, but for a policy that has its own time. */
-  int64_t longest = g->policy.interval ? g->policy_interval : 8 * g->policy_interval;
-  g->interval = sum_of_levels(g) != before ? g->policy_interval : 2 * g->interval < longest ? 2 * g->interval : longest;
+  int64_t usual = g->by_budget ? HT_USUAL_INTERVAL : g->policy_interval, longest = g->policy.interval && !g->by_budget ? usual : 8 * usual;
+  g->interval = sum_of_levels(g) != before ? usual : 2 * g->interval < longest ? 2 * g->interval : longest;
   /* A policy's own time holds unless the caller has asked for another. */
   if (g->asked_window > 0 && g->policy_interval == g->policy.interval) g->interval = g->asked_window;
   g->next_look = s->iteration + g->interval;
@@ -132,9 +132,26 @@ void ht_guard_settle_later(ht_guard *g) {
   if (g->next_pause > g->settle_at) g->next_pause = g->settle_at;
 }
 
+/* As auto goes over to the budget; the policy may still ask for something else, from the next look on. */
+static void give_up_rule(ht_guard *g) {
+  ht_recorder_because(g->recorder, HT_TRACE_FALLBACK);
+  g->by_budget = 1;
+  g->to_replace = HT_LEVEL_64;
+  g->drop = 0;
+  g->interval = HT_USUAL_INTERVAL;
+  g->next_look = g->loop->state.iteration + g->interval;
+  ht_guard_start_levels(g);
+}
+
 /* The level failed: over to the policy's fallback where it has one, else one level up. */
 void ht_guard_give_up_level(ht_guard *g) {
+  int first = g->by_rule && !g->rule_failed;
+  g->rule_failed |= g->by_rule;
   ht_guard_settle_later(g);
+  if (first && g->policy.by_rule->fallback) {
+    give_up_rule(g);
+    return;
+  }
   ht_level lowest = ht_guard_lowest_level(g);
   if (!g->policy.fallback) {
     raise_floor(g, lowest < HT_LEVEL_64 ? lowest + 1 : HT_LEVEL_64);

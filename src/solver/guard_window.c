@@ -28,7 +28,7 @@ static void follow_falls(ht_guard *g) {
       g->fell_at[g->falls++] = g->falls_seen;
 }
 
-enum { RECENT = 32 };
+enum { RECENT = 32, A_WHILE = 16 };
 
 /* Decades that the residual fell an iteration, of late. */
 static double slope(const ht_guard *g) {
@@ -51,10 +51,11 @@ double ht_guard_iterations_again(const ht_guard *g, double size) {
 
 static double iterations_left(const ht_guard *g) { return log10(g->loop->state.norm_r / g->goal) / slope(g); }
 
-/* Of a product with the direction at hand. */
-static double loss_at(const ht_guard *g, ht_level level) {
-  return level < HT_LEVEL_64 ? g->loop->state.alpha * sqrt(g->loop->state.error2[level]) : 0;
-}
+/* ||(A - A_level) p|| with the direction at hand, which nothing measures on a device. */
+static double lost_at(const ht_guard *g, ht_level level) { return g->known->device ? NAN : sqrt(g->loop->state.error2[level]); }
+
+/* What such a product adds to the gap. */
+static double loss_at(const ht_guard *g, ht_level level) { return level < HT_LEVEL_64 ? g->loop->state.alpha * lost_at(g, level) : 0; }
 
 /* Products since the last look have each lost about what one on the present direction would; what they lose adds up, as measured. */
 static void follow_owed(ht_guard *g) {
@@ -70,12 +71,16 @@ static double again_at(const ht_guard *g, ht_level level) {
   return ht_guard_iterations_again(g, PRODUCTS * loss_at(g, level));
 }
 
-static void fill_features(ht_guard *g, float feature[HT_FEATURES]) {
-  const ht_cg_state *s = &g->loop->state;
-  const ht_policy_facts *known = g->known;
+/* What features are made of, and what the guard judges an action by. */
+static void follow(ht_guard *g) {
   follow_ritz(g);
   follow_falls(g);
   follow_owed(g);
+}
+
+static void fill_features(const ht_guard *g, float feature[HT_FEATURES]) {
+  const ht_cg_state *s = &g->loop->state;
+  const ht_policy_facts *known = g->known;
   ht_feature_view view = {.iteration = s->iteration,
                           .residual = s->norm_r,
                           .residual_start = residual_before(s, s->iteration),
@@ -95,8 +100,8 @@ static void fill_features(ht_guard *g, float feature[HT_FEATURES]) {
                           .cache_bytes = known->cache_bytes,
                           .cost_16 = ht_policy_cost(known, HT_LEVEL_16),
                           .cost_32 = ht_policy_cost(known, HT_LEVEL_32),
-                          .lost_16 = sqrt(s->error2[HT_LEVEL_16]),
-                          .lost_32 = sqrt(s->error2[HT_LEVEL_32]),
+                          .lost_16 = lost_at(g, HT_LEVEL_16),
+                          .lost_32 = lost_at(g, HT_LEVEL_32),
                           .unknowns_per_node = known->unknowns_per_node,
                           .device = known->device,
                           .diagonal_range = known->diagonal_range,
@@ -110,7 +115,8 @@ static void fill_features(ht_guard *g, float feature[HT_FEATURES]) {
                           .gap_used = g->gap,
                           .gap_allowed = g->gap_borne,
                           .level = ht_guard_lowest_level(g),
-                          .floor = g->floor};
+                          .floor = g->floor,
+                          .rule = g->policy.by_rule->start};
   ht_features_fill(&view, feature);
 }
 
@@ -132,13 +138,9 @@ static int bears_level(const ht_guard *g, ht_level level) {
   return !g->plateaus && !(again_at(g, level) > BEFORE * iterations_left(g));
 }
 
-/* Where the level is not borne the next one is, and where none is, the budget for a while. Early on, when little is known, the next look
- * is soon. */
+/* Where the level is not borne the next one is, and where none is, the budget for a while. */
 static ht_learned_action clip(const ht_guard *g, ht_learned_action action) {
   static const double THETA = 0.03;
-  enum { A_WHILE = 16 };
-  int64_t longest = g->loop->state.iteration / 2 > A_WHILE ? g->loop->state.iteration / 2 : A_WHILE;
-  if (action.window > longest) action.window = (int)longest;
   if (action.theta > 0 || bears_level(g, action.level)) return action;
   if (action.level == HT_LEVEL_16 && bears_level(g, HT_LEVEL_32)) {
     action.level = HT_LEVEL_32;
@@ -148,21 +150,57 @@ static ht_learned_action clip(const ht_guard *g, ht_learned_action action) {
   return (ht_learned_action){.level = HT_LEVEL_64, .theta = THETA, .window = A_WHILE};
 }
 
-void ht_guard_decide_window(ht_guard *g, const ht_policy_view *view) {
+/* What auto would do here: its level, and its budget where that has failed. */
+static ht_learned_action follow_rule(const ht_guard *g, int window) {
+  const ht_policy *rule = g->policy.by_rule;
+  if (g->rule_failed && rule->fallback) return (ht_learned_action){.rule = 1, .level = HT_LEVEL_64, .theta = g->policy.theta};
+  return (ht_learned_action){.rule = 1, .level = rule->start > g->floor ? rule->start : g->floor, .window = window};
+}
+
+/* Iterations to the next look, at most: as many as were made. A device has to stop for it, and the first comes when it costs a hundredth of
+ * what was made before. */
+static int longest_window(const ht_guard *g) {
+  const ht_policy_facts *f = g->known;
+  double least = f->device ? 100 * ht_policy_look_cost(f) / ht_policy_time(f, f->bytes_level[HT_LEVEL_64]) : A_WHILE;
+  return (int)fmin(fmax((double)g->loop->state.iteration, least), HT_LEARNED_MOST_INTERVAL);
+}
+
+/* As the guard lets it pass here. Groups at levels of their own cost a device more than their bytes save. */
+static ht_learned_action adapt(const ht_guard *g, ht_learned_action action) {
+  int longest = longest_window(g);
+  if (!action.window) action.window = g->policy.interval;
+  if (action.window > longest) action.window = longest;
+  action = action.rule ? follow_rule(g, action.window) : clip(g, action);
+  return action.theta > 0 && g->known->device ? (ht_learned_action){.level = HT_LEVEL_64, .window = longest} : action;
+}
+
+/* What a level has lost has to be made good whenever it is left, so that there is no way back and forth: a solve leaves what it began with
+ * once, and nobody is asked any more. */
+static ht_learned_action choose(ht_guard *g) {
   float feature[HT_FEATURES];
+  const ht_learned_action *action = &g->policy.action[g->action];
+  if (!g->has_left || (action->level < HT_LEVEL_64 && !action->rule)) follow(g);
+  if (g->has_left) return *action;
   fill_features(g, feature);
-  const ht_policy_look look = {.feature = feature,
-                               .iteration = g->loop->state.iteration,
-                               .exact_products = g->certifier.products,
-                               .residual = g->loop->state.norm_r,
-                               .bytes = g->loop->state.bytes_level};
+  g->action = ht_policy_choose_action(&g->policy, &(ht_policy_look){.feature = feature});
+  g->has_left = g->action != g->policy.begins_with;
+  return g->policy.action[g->action];
+}
+
+int ht_guard_looks_at_pauses(const ht_guard *g) { return g->policy.window && g->loop->engine; }
+
+int ht_guard_look_is_due(const ht_guard *g) { return ht_guard_looks_at_pauses(g) && g->loop->state.iteration >= g->next_look; }
+
+void ht_guard_decide_window(ht_guard *g, const ht_policy_view *view) {
+  ht_learned_action action = choose(g);
   g->plateaus |= on_plateau(g);
-  ht_learned_action action = clip(g, ht_policy_choose_action(&g->policy, &look));
+  action = adapt(g, action);
   int loses = g->to_replace < HT_LEVEL_64;
+  g->by_rule = action.rule;
   g->by_budget = action.theta > 0;
   g->asked_drop = action.drop;
-  g->asked_window = action.window;
-  if (g->by_budget)
+  g->asked_window = g->by_budget ? 0 : action.window; /* the budget has its own time to look */
+  if (g->by_budget && !g->loop->state.fresh)
     ht_policy_decide_budget(&g->policy, view, action.theta, g->loop->block_level);
   else
     memset(g->loop->block_level, (int)action.level, (size_t)view->blocks);

@@ -377,7 +377,7 @@ static ht_status update_values(ht_solver *s) {
 /* Where the engine can decide by the policy's network it does, and the direction stays with it. */
 static ht_status give_network(ht_solver *s, ht_policy *p) {
   const ht_backend *backend = s->op->backend;
-  if (!p->learned || p->window || !p->by_network || !s->loop->engine || !backend->engine_set_network) return HT_OK;
+  if (!p->learned || !p->by_network || p->window || !s->loop->engine || !backend->engine_set_network) return HT_OK;
   const ht_network *n = &p->learned->network;
   ht_status status = backend->engine_set_network(s->loop->engine, n->weights, n->inputs, n->hidden, n->actions, 0);
   if (status == HT_OK)
@@ -389,17 +389,25 @@ static ht_status give_network(ht_solver *s, ht_policy *p) {
   return HT_OK;
 }
 
-ht_status ht_solver_make_policy(ht_solver *s) {
+/* The policy that the options name, or another. */
+static ht_status make_named(ht_solver *s, const char *name) {
+  ht_policy_options options = s->options.policy;
+  if (name) snprintf(options.policy, sizeof options.policy, "%s", name);
+  HT_TRY(s->ctx,
+         ht_policy_create(s->ctx, &options, &s->facts, s->policy_given ? &s->policy_given : &s->policy_read, &s->guard.asked, s->why));
+  return HT_OK;
+}
+
+static ht_status make_policy(ht_solver *s, const char *pretended) {
   ht_policy *p = &s->guard.asked;
   const ht_operator *op = s->op;
   s->why[0] = 0;
   if (s->policy_fn)
     ht_policy_create_user(s->policy_fn, s->policy_user, p);
-  else if (s->chooser.choose)
-    HT_TRY(s->ctx, ht_policy_create_chosen(s->ctx, &s->chooser, s->options.policy.budget_eta, p));
+  else if (s->chooser.choose && !pretended)
+    HT_TRY(s->ctx, ht_policy_create_chosen(s->ctx, &s->chooser, &s->options.policy, &s->facts, p));
   else
-    HT_TRY(s->ctx,
-           ht_policy_create(s->ctx, &s->options.policy, &s->facts, s->policy_given ? &s->policy_given : &s->policy_read, p, s->why));
+    HT_TRY(s->ctx, make_named(s, pretended));
   HT_CHECK(s->ctx, (!p->decide && !p->window) || !op->blocks || sees_blocks(s), HT_BAD_OPTION,
            "the policy %s looks at the direction block by block, which the textbook loop cannot on the %s backend's storage; use --engine "
            "auto, or a fixed policy",
@@ -414,10 +422,28 @@ ht_status ht_solver_make_policy(ht_solver *s) {
   return HT_OK;
 }
 
-ht_status ht_solver_pretend_cache(ht_solver *s, double bytes) {
-  s->facts.cache_bytes = bytes;
+ht_status ht_solver_make_policy(ht_solver *s) { return make_policy(s, NULL); }
+
+/* A device's store counts this where it is filled. */
+static int keeps_constants(const ht_solver *s) {
+  static const double LITTLE = 0.125;
+  const ht_matrix *a = s->matrix;
+  int64_t rows = 0;
+  for (int64_t i = 0; i < s->n; i++) {
+    double sum = 0;
+    for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; k++) sum += a->values[k];
+    rows += fabs(sum) < LITTLE * s->diagonal[i];
+  }
+  return 2 * rows >= s->n;
+}
+
+ht_status ht_solver_pretend(ht_solver *s, const ht_pretence *pretence) {
+  ht_policy_facts *f = &s->facts;
+  if (pretence->cache_bytes > 0) f->cache_bytes = pretence->cache_bytes;
+  if (!s->op->store) f->device = pretence->device;
+  if (pretence->device && !s->op->store) f->keeps_constants = keeps_constants(s);
   ht_policy_release(s->ctx, &s->guard.asked);
-  HT_TRY(s->ctx, ht_solver_make_policy(s));
+  HT_TRY(s->ctx, make_policy(s, pretence->policy));
   return HT_OK;
 }
 
@@ -561,8 +587,6 @@ static void describe(const ht_solver *s, ht_report *r) {
   snprintf(r->isa, sizeof r->isa, "%s", op->backend->isa());
 }
 
-enum { USUAL_INTERVAL = 8 }; /* iterations between two looks of a policy that has no wish of its own */
-
 static ht_status solve_column(ht_solver *s, const double *b, double *x, ht_report *r) {
   describe(s, r);
   if (s->refused != HT_CONVERGED) {
@@ -573,7 +597,7 @@ static ht_status solve_column(ht_solver *s, const double *b, double *x, ht_repor
     return HT_OK;
   }
   int64_t asked = s->options.policy.policy_interval, own = s->guard.asked.interval;
-  s->guard.policy_interval = asked ? asked : own ? own : USUAL_INTERVAL;
+  s->guard.policy_interval = asked ? asked : own ? own : HT_USUAL_INTERVAL;
   s->guard.asked.theta = s->options.policy.budget_theta;
   s->guard.asked.eta = s->options.policy.budget_eta;
   s->guard.progress = s->progress;

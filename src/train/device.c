@@ -19,10 +19,18 @@ static const char *only_on_cpu(const ht_train_options *o) {
   return NULL;
 }
 
+/* A policy for whole matrices learns on the CPU, which is taken for the device, and is judged there. */
+static ht_status learn_elsewhere(ht_trainer *t) {
+  t->device = t->backend;
+  HT_TRY(t->ctx, ht_backend_find(t->ctx, "cpu", &t->backend));
+  return HT_OK;
+}
+
 static ht_status take(ht_trainer *t, const char *name) {
   const char *reason = only_on_cpu(&t->options);
   HT_TRY(t->ctx, ht_backend_find(t->ctx, name, &t->backend));
   if (ht_backend_is_host(t->ctx, t->backend)) return HT_OK;
+  if (t->options.state == HT_STATE_FEATURES) return learn_elsewhere(t);
   HT_CHECK(t->ctx, t->backend->learner_create, HT_UNSUPPORTED, "the %s backend does not train; use --backend cpu", t->backend->name);
   HT_CHECK(t->ctx, !reason, HT_UNSUPPORTED, "%s; use --reward paper with what it stands for, or --backend cpu", reason);
   return HT_OK;

@@ -8,4 +8,7 @@
  * begins about as likely as another, and 1 in the value's; biases 0. The same seed gives the same bits. */
 ht_status ht_network_initialise(ht_context *ctx, uint64_t seed, ht_network *network);
 
+/* Let this action be the likeliest to begin with, whatever is seen, so that what is learned are the exceptions. */
+void ht_network_lean(ht_network *network, int action);
+
 #endif

@@ -72,7 +72,7 @@ void ht_train_options_settle(ht_train_options *o) {
   if (o->rhs == HT_RIGHT_SIDE_AUTO) o->rhs = paper ? HT_RIGHT_SIDE_ONES : HT_RIGHT_SIDE_RANDOM;
   if (o->format == HT_TRAIN_AUTO) o->format = paper ? HT_TRAIN_TILECSC : HT_TRAIN_SPLIT;
   if (o->replace == HT_REPLACE_AUTO) o->replace = paper ? HT_REPLACE_NO : HT_REPLACE_YES;
-  if (o->learning_rate == 0) o->learning_rate = paper ? 1e-4 : 3e-4;
+  if (o->learning_rate == 0) o->learning_rate = paper ? 1e-4 : o->state == HT_STATE_FEATURES ? 2e-3 : 3e-4;
   if (o->gamma < 0) o->gamma = paper ? 0.99 : 1;
   if (o->gae_lambda < 0) o->gae_lambda = paper ? 0.95 : 0.9;
   if (o->compete == HT_COMPETE_AUTO)

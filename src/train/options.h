@@ -9,23 +9,31 @@ enum { HT_RIGHT_SIDE_AUTO, HT_RIGHT_SIDE_ONES, HT_RIGHT_SIDE_RANDOM };
 enum { HT_REPLACE_AUTO, HT_REPLACE_YES, HT_REPLACE_NO };
 enum { HT_TRAIN_PRECOND_NONE, HT_TRAIN_PRECOND_JACOBI, HT_TRAIN_PRECOND_BOTH };
 enum { HT_TRAIN_AUTO, HT_TRAIN_SPLIT, HT_TRAIN_TILECSC };
+enum { HT_MACHINE_AUTO, HT_MACHINE_ANY, HT_MACHINE_THIS };
+enum { HT_JUDGE_AUTO, HT_JUDGE_MODEL, HT_JUDGE_TIME };
 enum { HT_LOSS_MEAN, HT_LOSS_SUM };
 enum { HT_CREDIT_OWN, HT_CREDIT_SHARED };
 enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
 
 #define HT_TRAIN_OPTIONS(X)                                                                                                                \
-  X(INTEGER, episodes, 1000, 1, 1e9, AT_SOLVE, NULL, "solves to learn from")                                                               \
+  X(INTEGER, episodes, 1000, 1, 1e9, AT_SOLVE, NULL, "solves to learn from, or, with the state features, passes over all of them")         \
   X(INTEGER, seed, 1, 0, 9e15, AT_SOLVE, NULL, "of all that is random; the same seed gives the same policy, to the bit")                   \
   X(CHOICE, state, 0, 0, 1, AT_SOLVE, "paper|features",                                                                                    \
     "what the policy sees: the direction, 64 entries at a time, without its size; or the whole solve in dimensionless numbers")            \
   X(CHOICE, reward, 0, 0, 2, AT_SOLVE, "auto|paper|time",                                                                                  \
     "equation 11 of the EvoCG paper, or what a solve whose residual is made true saves of FP64's modelled time; auto: time")               \
-  X(TEXT, actions, 0, 0, 0, AT_SOLVE, "f64@16,f32:0.001@16,f32:0.001@64,16:0.03@16,16:0.03@64,budget:0.03@32",                             \
-    "of the state features, f64 the first: f64, f32 or 16, with how far the residual may fall before it is replaced, or budget:THETA, "    \
+  X(TEXT, actions, 0, 0, 0, AT_SOLVE, "f64@1024,rule@1024,budget:0.03",                                                                    \
+    "of the state features, f64 the first: f64, f32 or 16, with how far the residual may fall before it is replaced, budget:THETA, or "    \
+    "rule, which is what auto takes by its rule, "                                                                                         \
     "and iterations to the next look")                                                                                                     \
   X(CHOICE, precond, 2, 0, 2, AT_SOLVE, "none|jacobi|both", "preconditioner of the solves (state features)")                               \
   X(REAL, late, 1, 0, 1000, AT_SOLVE, NULL,                                                                                                \
     "what an iteration beyond 1.05 times those of FP64 costs more, in iterations of FP64 (state features)")                                \
+  X(CHOICE, machine, 0, 0, 2, AT_SOLVE, "auto|any|this",                                                                                   \
+    "whose time it is (state features): that of any size of cache, or of this one's; auto: this one's with one matrix")                    \
+  X(CHOICE, judge, 0, 0, 2, AT_SOLVE, "auto|model|time",                                                                                   \
+    "how the policy competes with those that always do the same (state features): by modelled time, or by that of solves on the backend, " \
+    "which auto takes on a GPU")                                                                                                           \
   X(CHOICE, rhs, 0, 0, 2, AT_SOLVE, "auto|ones|random",                                                                                    \
     "right-hand side of an episode: A*1, or random entries that change with it; auto: ones with the reward paper, else random")            \
   X(CHOICE, format, 0, 0, 2, AT_SOLVE, "auto|split|tilecsc",                                                                               \
@@ -39,7 +47,7 @@ enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
     "iterations between two decisions; 0: with the reward paper the longest that delays under 10 % of the rises, else the one with the "   \
     "least traffic")                                                                                                                       \
   X(INTEGER, hidden, 64, 1, 256, AT_SOLVE, NULL, "units a layer")                                                                          \
-  X(REAL, learning_rate, 0, 0, 1, AT_SOLVE, NULL, "of Adam; 0: 1e-4 with the reward paper, else 3e-4")                                     \
+  X(REAL, learning_rate, 0, 0, 1, AT_SOLVE, NULL, "of Adam; 0: 1e-4 with the reward paper, 2e-3 with the state features, else 3e-4")       \
   X(REAL, gamma, -1, -1, 1, AT_SOLVE, NULL, "discount; -1: 0.99 with the reward paper, else 1")                                            \
   X(REAL, gae_lambda, -1, -1, 1, AT_SOLVE, NULL, "of the generalised advantage estimate; -1: 0.95 with the reward paper, else 0.9")        \
   X(INTEGER, update, 1024, 8, 1e6, AT_SOLVE, NULL, "transitions, iterations of CG, an update")                                             \
@@ -63,7 +71,9 @@ enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
     "by "                                                                                                                                  \
     "modelled time, on a GPU by the clock (state paper); auto: with the reward time")                                                      \
   X(TEXT, backend, 0, 0, 0, AT_SOLVE, "auto",                                                                                              \
-    "where solves and updates run: auto, cpu, cuda, or cuda:N for the N-th device from 0; a GPU takes the reward paper alone")
+    "where solves and updates run: auto, cpu, cuda, or cuda:N for the N-th device from 0; a GPU takes the reward paper, and judges "       \
+    "policies for "                                                                                                                        \
+    "whole matrices, which learn on the CPU")
 
 HT_OPTION_STRUCT(ht_train_options, HT_TRAIN_OPTIONS);
 

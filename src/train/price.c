@@ -25,9 +25,8 @@ static double exact_cost(const ht_price *p) {
 }
 
 double ht_price_cost(const ht_price *p, const ht_stand *s) {
-  enum { LOOK = 64, PAUSES = 4 }; /* bytes a row: the norms of the direction, added one after the other */
   double none = ht_policy_time(p->facts, 0), matrix = ht_policy_time(p->facts, s->bytes) - none;
-  double look = (LOOK + p->network) * (double)p->n + PAUSES * ht_policy_pause(p->facts);
+  double look = ht_policy_look_cost(p->facts) + p->network * (double)p->n;
   return (double)s->iterations * none + matrix + (double)s->exact_products * exact_cost(p) + (double)s->looks * look;
 }
 

@@ -39,15 +39,7 @@ static ht_status pieces(walk *w, ht_trainer *t) {
   float *arrays[] = {t->network.weights, t->best, t->ppo->first, t->ppo->second};
   for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++) piece(w, arrays[k], weights);
   piece(w, &t->ppo->steps, sizeof t->ppo->steps);
-  if (t->window) { /* its solves have ended: only which comes next */
-    for (int k = 0; k < t->window->workers; k++) {
-      ht_window_worker *worker = &t->window->worker[k];
-      piece(w, &worker->episodes, sizeof worker->episodes);
-      piece(w, &worker->mean, sizeof worker->mean);
-      piece(w, &worker->square, sizeof worker->square);
-    }
-    return HT_OK;
-  }
+  if (t->window) return HT_OK; /* its solves are made again */
   for (int k = 0; k < t->matrices; k++)
     if (t->environment[k]->padded > padded) padded = t->environment[k]->padded;
   for (int k = 0; k < t->options.lanes; k++) {

@@ -112,7 +112,7 @@ static ht_status prepare_solves(ht_trainer *t, ht_network *shape) {
   const ht_train_options *o = &t->options;
   *shape = (ht_network){ht_learned_inputs(kind(t)), (int)o->hidden, HT_LEVELS, NULL};
   if (is_window(t)) {
-    HT_TRY(t->ctx, ht_window_create(t->ctx, o, t->matrices, t->matrix, &t->window));
+    HT_TRY(t->ctx, ht_window_create(t->ctx, o, t->matrices, t->matrix, t->device, &t->window));
     shape->actions = t->window->actions;
     return HT_OK;
   }
@@ -124,8 +124,7 @@ static ht_status prepare_solves(ht_trainer *t, ht_network *shape) {
 static ht_status prepare_rollout(ht_trainer *t, int64_t *transitions, int64_t *rows) {
   if (is_window(t)) {
     HT_TRY(t->ctx, ht_window_attach(t->window, &t->deployed_packed));
-    *transitions = t->window->most;
-    *rows = 1;
+    *transitions = *rows = 1; /* Adam alone is wanted */
     return HT_OK;
   }
   HT_TRY(t->ctx,
@@ -155,6 +154,7 @@ static ht_status prepare(ht_trainer *t) {
   HT_TRY(ctx, ht_allocate(ctx, size, sizeof(float), &t->deployed.weights));
   HT_TRY(ctx, ht_allocate(ctx, size, sizeof(float), &t->best));
   HT_TRY(ctx, ht_network_initialise(ctx, (uint64_t)o->seed, &t->network));
+  if (is_window(t)) ht_network_lean(&t->network, t->window->begins_with);
   memcpy(t->best, t->network.weights, (size_t)size * sizeof(float));
   HT_TRY(ctx, ht_packed_create(ctx, &t->network, &t->deployed_packed));
   HT_TRY(ctx, prepare_rollout(t, &transitions, &rows));
@@ -261,20 +261,30 @@ static int is_priced(const ht_trainer *t) { return t->rollout && t->rollout->sav
 static int64_t transitions_between(const ht_trainer *t) {
   enum { EPISODES_BETWEEN = 8, UPDATES_BETWEEN = 8 };
   int64_t one = 0, beside = t->options.lanes / t->matrices; /* a judged solve runs alone: the less often, the more of them run at once */
-  if (is_window(t)) return UPDATES_BETWEEN * t->options.update;
+  if (t->window) return UPDATES_BETWEEN * t->window->rows;
   for (int k = 0; k < t->matrices; k++) one += t->environment[k]->iterations_64;
   return (beside > EPISODES_BETWEEN ? beside : EPISODES_BETWEEN) * one;
 }
 
+/* By which weights are kept, the less the better: traffic, or what is saved of modelled time. */
+static ht_status weigh(ht_trainer *t, double *weight) {
+  ht_judgement judgement[HT_MOST_CASES];
+  if (!is_window(t)) {
+    HT_TRY(t->ctx, judge_all(t, is_priced(t) ? HT_LEARNED_LONGEST : 1, judgement, weight)); /* priced looks are rare */
+    return HT_OK;
+  }
+  *weight = 1 - ht_window_worth(t->window, &t->deployed_packed);
+  return HT_OK;
+}
+
 /* Keep the weights if they deploy better than those kept; not more often than is cheap beside the episodes. */
 static ht_status judge_weights(ht_trainer *t) {
-  ht_judgement judgement[HT_MOST_CASES];
   double traffic;
   if (isfinite(t->at.best_traffic) && t->at.transitions - t->at.judged_at < transitions_between(t)) return HT_OK;
   double start = ht_seconds();
   if (t->learner) HT_TRY(t->ctx, ht_device_fetch_network(t));
   deploy(t, t->network.weights);
-  HT_TRY(t->ctx, judge_all(t, is_priced(t) ? HT_LEARNED_LONGEST : 1, judgement, &traffic)); /* priced looks are rare */
+  HT_TRY(t->ctx, weigh(t, &traffic));
   t->at.judged_at = t->at.transitions;
   if (traffic < t->at.best_traffic && !ht_stop_requested(t->ctx)) {
     t->at.best_traffic = traffic;
@@ -340,6 +350,20 @@ static ht_status let_compete(ht_trainer *t, ht_train_report *report) {
   return HT_OK;
 }
 
+static const char *judged_on(const ht_trainer *t) { return t->device ? t->device->name : t->backend->name; }
+
+/* Of policies for whole matrices, against policies that always do the same. */
+static ht_status let_windows_compete(ht_trainer *t, ht_train_report *report) {
+  ht_contest contest;
+  int measured = t->options.judge == HT_JUDGE_TIME || (t->options.judge == HT_JUDGE_AUTO && t->device);
+  HT_TRY(t->ctx, ht_compete(t->window, &t->deployed, t->device ? t->options.backend : "cpu", measured, &contest));
+  snprintf(t->fastest, sizeof t->fastest, "%s", ht_contestant_name(contest.winner));
+  ht_contest_print(&contest, judged_on(t), t->contest, sizeof t->contest);
+  snprintf(report->chosen, sizeof report->chosen, "%s", t->fastest);
+  snprintf(report->contest, sizeof report->contest, "%s", t->contest);
+  return HT_OK;
+}
+
 /* The interval, and the report's part about the solves with it. */
 static ht_status judge_best(ht_trainer *t, ht_train_report *report) {
   ht_judgement one[HT_MOST_MATRICES] = {{0}}, j[HT_MOST_CASES] = {{0}};
@@ -348,6 +372,7 @@ static ht_status judge_best(ht_trainer *t, ht_train_report *report) {
   if (is_window(t)) {
     HT_TRY(t->ctx, judge_all(t, 1, j, &report->traffic));
     t->interval = t->window->chooser.interval; /* the actions say when */
+    HT_TRY(t->ctx, let_windows_compete(t, report));
   } else {
     HT_TRY(t->ctx, judge_all(t, 1, one, &report->traffic));
     HT_TRY(t->ctx, choose_interval(t, one, j, report));
@@ -399,21 +424,13 @@ static int has_settled(ht_trainer *t) {
 
 /* The next transitions, and the episodes that ended with them. */
 static ht_status collect(ht_trainer *t) {
-  const ht_episode *finished;
-  int64_t count;
-  if (is_window(t)) {
-    HT_TRY(t->ctx, ht_window_collect(t->window, &t->ppo->packed));
-    finished = t->window->finished;
-    count = t->window->finished_count;
-  } else {
-    HT_TRY(t->ctx, ht_trainer_make_room(t, t->at.episodes + t->rollout->batch.transitions));
-    if (t->learner)
-      HT_TRY(t->ctx, ht_device_collect(t));
-    else
-      ht_rollout_collect(t->rollout, &t->ppo->packed);
-    finished = t->rollout->finished;
-    count = t->rollout->finished_count;
-  }
+  HT_TRY(t->ctx, ht_trainer_make_room(t, t->at.episodes + t->rollout->batch.transitions));
+  if (t->learner)
+    HT_TRY(t->ctx, ht_device_collect(t));
+  else
+    ht_rollout_collect(t->rollout, &t->ppo->packed);
+  const ht_episode *finished = t->rollout->finished;
+  int64_t count = t->rollout->finished_count;
   HT_TRY(t->ctx, ht_trainer_make_room(t, t->at.episodes + count));
   for (int64_t k = 0; k < count; k++, t->at.episodes++) {
     t->returns[t->at.episodes] = finished[k].total;
@@ -422,11 +439,29 @@ static ht_status collect(ht_trainer *t) {
   return HT_OK;
 }
 
+/* A step of Adam from a pass over all that the solves can become, which is an episode. */
+static ht_status learn_from_trees(ht_trainer *t) {
+  ht_window *w = t->window;
+  double start = ht_seconds(), error;
+  uint64_t seed = ht_random_bits((uint64_t)t->options.seed ^ 0x7ee5, (uint64_t)t->at.updates);
+  HT_TRY(t->ctx, ht_trainer_make_room(t, t->at.episodes + 1));
+  t->returns[t->at.episodes] = ht_window_gradient(w, t->ppo, seed, &error);
+  t->iterations[t->at.episodes] = w->iterations;
+  ht_ppo_step(t->ppo);
+  t->time_update_s += ht_seconds() - start;
+  t->at.updates++;
+  t->at.episodes++;
+  t->at.transitions += w->learned_rows;
+  HT_TRY(t->ctx, judge_weights(t));
+  return HT_OK;
+}
+
 static ht_status learn_once(ht_trainer *t) {
+  if (t->window) return learn_from_trees(t);
   ht_ppo_loss loss;
   double start = ht_seconds();
   HT_TRY(t->ctx, collect(t));
-  ht_ppo_batch *batch = is_window(t) ? &t->window->batch : &t->rollout->batch;
+  ht_ppo_batch *batch = &t->rollout->batch;
   double middle = ht_seconds();
   uint64_t seed = ht_random_bits((uint64_t)t->options.seed ^ 0x5f0e, (uint64_t)t->at.updates);
   if (t->learner)
@@ -470,7 +505,7 @@ static void describe(const ht_trainer *t, ht_train_report *r, const char *outcom
   r->return_first = mean_return(t, 0, first);
   r->return_last = mean_return(t, window_start(t), t->at.episodes);
   r->return_best = t->at.best_mean > -INFINITY ? t->at.best_mean : NAN;
-  r->entropy = t->at.updates ? t->at.entropy : NAN;
+  r->entropy = t->at.updates && !is_window(t) ? t->at.entropy : NAN;
   r->time_s = ht_seconds() - started;
   r->time_rollout_s = t->time_rollout_s;
   r->time_update_s = t->time_update_s;
@@ -524,7 +559,10 @@ ht_status ht_trainer_policy(ht_trainer *t, const void **bytes, int64_t *size) {
       .kind = kind(t), .network = t->network, .interval = (int)t->interval, .seed = (uint64_t)t->options.seed, .episodes = t->at.episodes};
   learned.network.weights = t->best;
   snprintf(learned.state, sizeof learned.state, "%s", is_window(t) ? "features" : "paper");
-  if (is_window(t)) snprintf(learned.actions, sizeof learned.actions, "%s", t->options.actions);
+  if (is_window(t)) {
+    snprintf(learned.actions, sizeof learned.actions, "%s", t->options.actions);
+    learned.for_device = t->device != NULL;
+  }
   snprintf(learned.reward, sizeof learned.reward, "%s", rewards[t->options.reward]);
   snprintf(learned.chosen, sizeof learned.chosen, "%s", t->fastest);
   snprintf(learned.contest, sizeof learned.contest, "%s", t->contest);

@@ -3,10 +3,11 @@
 #define HT_TRAIN_TRAINER_H
 #include "halftone/train.h"
 #include "policy/learned.h"
+#include "train/compete.h"
 #include "train/rollout.h"
 #include "train/window.h"
 
-enum { HT_MOST_MATRICES = 64, HT_MOST_CASES = 2 * HT_MOST_MATRICES, HT_RETURN_WINDOW = 50 };
+enum { HT_MOST_MATRICES = 96, HT_MOST_CASES = 2 * HT_MOST_MATRICES, HT_RETURN_WINDOW = 50 };
 
 /* What a training has come to, besides weights and solves on the way. */
 typedef struct ht_train_counters {
@@ -31,6 +32,7 @@ struct ht_trainer {
   int prepared;
   const ht_backend *backend;    /* where solves and updates run */
   int chosen;                   /* a device, by itself */
+  const ht_backend *device;     /* of the state features: the one that the policy is for; NULL: the CPU */
   int64_t lanes_asked;          /* as the option was given */
   ht_learner *learner;          /* of a device; it then has weights, moments and lanes */
   ht_network network, deployed; /* deployed: the best weights, then as 16 bits */

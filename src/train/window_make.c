@@ -16,7 +16,7 @@ static ht_status set_number(ht_solver *solver, const char *name, double value) {
 
 static ht_status make_solver(ht_window *r, ht_window_worker *w, const char *precond) {
   int64_t n = ht_matrix_rows(w->matrix);
-  HT_TRY(w->ctx, ht_context_set_threads(w->ctx, 1));
+  HT_TRY(w->ctx, ht_context_set_threads(w->ctx, ht_window_is_wide(r) ? 1 : r->ctx->threads));
   HT_TRY(w->ctx, ht_solver_create(w->ctx, NULL, &w->solver));
   HT_TRY(w->ctx, ht_solver_set_option(w->solver, "backend", "cpu"));
   HT_TRY(w->ctx, ht_solver_set_option(w->solver, "precond", precond));
@@ -29,6 +29,7 @@ static ht_status make_solver(ht_window *r, ht_window_worker *w, const char *prec
   HT_TRY(w->ctx, ht_solver_prepare(w->solver));
   HT_TRY(w->ctx, ht_allocate(w->ctx, n, sizeof(double), &w->b));
   HT_TRY(w->ctx, ht_allocate(w->ctx, n, sizeof(double), &w->x));
+  w->begins_with = 0; /* FP64, until that is solved */
   w->price = (ht_price){.facts = ht_solver_facts(w->solver), .n = n, .late = r->options->late};
   return HT_OK;
 }
@@ -59,6 +60,11 @@ static ht_status refer(const ht_window *r, ht_window_worker *w) {
   return HT_OK;
 }
 
+const char *ht_window_precond(const ht_window *r, int number) {
+  int both = r->options->precond == HT_TRAIN_PRECOND_BOTH;
+  return preconds[both ? number % 2 : r->options->precond == HT_TRAIN_PRECOND_JACOBI];
+}
+
 static ht_status make_worker(ht_window *r, ht_window_worker *w, const ht_matrix *matrix, const char *precond) {
   HT_TRY(r->ctx, ht_context_create_with(&r->ctx->allocator, &w->ctx));
   w->matrix = matrix;
@@ -67,45 +73,28 @@ static ht_status make_worker(ht_window *r, ht_window_worker *w, const ht_matrix 
   return HT_OK;
 }
 
-/* Iterations to the next look, at least. */
-static int64_t shortest_window(const ht_window *r) {
-  ht_learned_action action[HT_NETWORK_MOST_ACTIONS];
-  int64_t least = r->chooser.interval;
-  for (int a = 0; a < ht_learned_actions(HT_LEARNED_WINDOW, r->chooser.actions, action); a++)
-    if (action[a].window > 0 && action[a].window < least) least = action[a].window;
-  return least;
-}
-
 /* The guard gives the second half of the iterations that are allowed to FP64: four times those of FP64 are. */
-static ht_status make_room(ht_window *r, ht_window_worker *w) {
+static ht_status limit_iterations(ht_window_worker *w) {
   int64_t most = 0;
   for (int k = 0; k < HT_WINDOW_RIGHT_SIDES; k++) most = w->iterations_64[k] > most ? w->iterations_64[k] : most;
-  most = 4 * most + 100;
-  HT_TRY(w->ctx, set_number(w->solver, "max-iterations", (double)most));
+  HT_TRY(w->ctx, set_number(w->solver, "max-iterations", (double)(4 * most + 100)));
   HT_TRY(w->ctx, ht_solver_prepare(w->solver)); /* its record of residuals shall be no longer than that */
-  w->room = r->quota + most / shortest_window(r) + 2;
-  float **numbers[] = {&w->reward, &w->value, &w->log_probability, &w->advantage, &w->target};
-  for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) HT_TRY(w->ctx, ht_allocate(w->ctx, w->room, sizeof(float), numbers[k]));
-  HT_TRY(w->ctx, ht_allocate(w->ctx, w->room * HT_FEATURES, sizeof(float), &w->state));
-  HT_TRY(w->ctx, ht_allocate(w->ctx, w->room, 1, &w->action));
-  HT_TRY(w->ctx, ht_allocate(w->ctx, r->quota, sizeof *w->finished, &w->finished));
   return HT_OK;
 }
 
-/* Solves in FP64, side by side, then what depends on their length. */
+/* Solves in FP64, side by side. */
 static ht_status refer_all(ht_window *r) {
   int threads = r->ctx->threads;
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-  for (int k = 0; k < r->workers; k++) {
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (ht_window_is_wide(r))
+  for (int k = 0; k < r->cases; k++) {
     ht_window_worker *w = &r->worker[k];
     if (ht_stop_requested(r->ctx)) continue;
     w->status = refer(r, w);
-    if (w->status == HT_OK && !w->idle) w->status = make_room(r, w);
+    if (w->status == HT_OK && !w->idle) w->status = limit_iterations(w);
   }
   HT_CHECK(r->ctx, !ht_stop_requested(r->ctx), HT_INTERRUPTED, "training was interrupted before its first episode");
   HT_TRY(r->ctx, ht_window_failure(r));
-  for (int k = 0; k < r->workers; k++) r->most += r->worker[k].room;
-  for (int k = 0; k + 1 < r->workers; k += 2)
+  for (int k = 0; k + 1 < r->cases; k += 2)
     HT_CHECK(r->ctx, !r->worker[k].idle || !r->worker[k + 1].idle, HT_BAD_MATRIX,
              "training needs a matrix that CG solves in FP64, and %s takes more than %lld iterations; more iterations or a larger rtol may "
              "help",
@@ -113,17 +102,32 @@ static ht_status refer_all(ht_window *r) {
   return HT_OK;
 }
 
-static ht_status make_batch(ht_window *r) {
-  ht_ppo_batch *b = &r->batch;
-  b->most_rows = 1;
-  float **numbers[] = {&b->advantage, &b->target, &b->log_probability};
-  for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) HT_TRY(r->ctx, ht_allocate(r->ctx, r->most, sizeof(float), numbers[k]));
-  HT_TRY(r->ctx, ht_allocate(r->ctx, r->most, sizeof *b->rows, &b->rows));
-  HT_TRY(r->ctx, ht_allocate(r->ctx, r->most * HT_FEATURES, sizeof(float), &b->state));
-  HT_TRY(r->ctx, ht_allocate(r->ctx, r->most, 1, &b->action));
-  HT_TRY(r->ctx, ht_allocate(r->ctx, r->workers * r->quota, sizeof *r->finished, &r->finished));
-  for (int64_t t = 0; t < r->most; t++) b->rows[t] = 1;
+/* All that the solves can become, side by side. */
+static ht_status grow_all(ht_window *r) {
+  int threads = r->ctx->threads;
+  for (int k = 0; k < r->cases; k++) r->worker[k].begins_with = r->begins_with;
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (ht_window_is_wide(r))
+  for (int k = 0; k < r->cases; k++)
+    if (!r->worker[k].idle && !ht_stop_requested(r->ctx)) ht_window_grow(r, k);
+  HT_CHECK(r->ctx, !ht_stop_requested(r->ctx), HT_INTERRUPTED, "training was interrupted before its first episode");
+  HT_TRY(r->ctx, ht_window_failure(r));
   return HT_OK;
+}
+
+/* Passes are over the looks to learn from, or over those to judge by. */
+static void count_rows(ht_window *r) {
+  int64_t judged = 0;
+  for (int k = 0; k < r->cases; k++)
+    for (int number = 0; number < HT_WINDOW_RIGHT_SIDES; number++) {
+      const ht_tree *tree = &r->worker[k].tree[number];
+      int learned_from = number > 0;
+      if (!tree->made) continue;
+      r->trees += learned_from;
+      r->iterations += learned_from ? tree->iterations : 0;
+      *(learned_from ? &r->learned_rows : &judged) += tree->looks;
+    }
+  if (r->trees) r->iterations /= r->trees;
+  r->rows = r->learned_rows > judged ? r->learned_rows : judged;
 }
 
 static ht_status read_actions(ht_window *r) {
@@ -132,6 +136,7 @@ static ht_status read_actions(ht_window *r) {
   r->chooser = (ht_policy_chooser){
       .choose = ht_window_choose, .actions = o->actions, .interval = o->interval ? (int)o->interval : HT_WINDOW_USUAL_INTERVAL};
   r->actions = ht_learned_actions(HT_LEARNED_WINDOW, o->actions, action);
+  r->begins_with = ht_learned_begins_with(r->actions, action);
   HT_CHECK(r->ctx, r->actions > 1 && action[0].level == HT_LEVEL_64 && !(action[0].theta > 0), HT_BAD_OPTION,
            "training needs actions of which f64 is the first, such as %s, and was given '%s'", ht_learned_usual_actions(HT_LEARNED_WINDOW),
            o->actions);
@@ -142,25 +147,26 @@ static ht_status make_all(ht_window *r, int matrices, const ht_matrix *const *ma
   int both = r->options->precond == HT_TRAIN_PRECOND_BOTH;
   HT_TRY(r->ctx, read_actions(r));
   r->cases = both ? 2 * matrices : matrices;
-  r->workers = ((int)r->options->lanes + r->cases - 1) / r->cases * r->cases;
-  r->quota = (r->options->update + r->workers - 1) / r->workers;
-  HT_TRY(r->ctx, ht_allocate_zeroed(r->ctx, r->workers, sizeof *r->worker, &r->worker));
-  for (int k = 0; k < r->workers; k++) {
-    int one = k % r->cases, precond = both ? one % 2 : r->options->precond == HT_TRAIN_PRECOND_JACOBI;
-    HT_TRY(r->ctx, make_worker(r, &r->worker[k], matrix[both ? one / 2 : one], preconds[precond]));
+  HT_TRY(r->ctx, ht_allocate_zeroed(r->ctx, r->cases, sizeof *r->worker, &r->worker));
+  for (int k = 0; k < r->cases; k++) {
+    HT_TRY(r->ctx, make_worker(r, &r->worker[k], matrix[both ? k / 2 : k], ht_window_precond(r, k)));
   }
   HT_TRY(r->ctx, refer_all(r));
-  HT_TRY(r->ctx, make_batch(r));
+  HT_TRY(r->ctx, grow_all(r));
+  count_rows(r);
   return HT_OK;
 }
 
 ht_status ht_window_create(ht_context *ctx, const ht_train_options *options, int matrices, const ht_matrix *const *matrix,
-                           ht_window **out) {
+                           const ht_backend *device, ht_window **out) {
   ht_window *r;
   *out = NULL;
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *r, &r));
   r->ctx = ctx;
   r->options = options;
+  r->device = device != NULL;
+  r->any = options->machine == HT_MACHINE_ANY || (options->machine == HT_MACHINE_AUTO && matrices > 1);
+  if (device) r->cache_bytes = (double)device->cache_bytes();
   ht_status status = make_all(r, matrices, matrix);
   if (status != HT_OK) {
     ht_window_destroy(r);
@@ -171,25 +177,28 @@ ht_status ht_window_create(ht_context *ctx, const ht_train_options *options, int
 }
 
 ht_status ht_window_attach(ht_window *r, const ht_packed *packed) {
-  for (int k = 0; k < r->workers; k++) HT_TRY(r->ctx, ht_activations_create(r->ctx, packed, HT_DENSE_ROWS, &r->worker[k].rows));
+  int64_t rows = ht_dense_padded(r->rows > 0 ? r->rows : 1, HT_DENSE_ROWS);
+  HT_TRY(r->ctx, ht_activations_create(r->ctx, packed, rows, &r->forward));
+  HT_TRY(r->ctx, ht_activations_create(r->ctx, packed, rows, &r->backward));
+  HT_TRY(r->ctx, ht_allocate(r->ctx, ht_packed_gradient_size(packed), sizeof(float), &r->sums));
   return HT_OK;
 }
 
-static void release_worker(ht_window *r, ht_window_worker *w) {
+static void release_worker(ht_window_worker *w) {
   if (!w->ctx) return;
   ht_solver_destroy(w->solver);
-  void *memory[] = {w->b, w->x, w->state, w->reward, w->value, w->log_probability, w->advantage, w->target, w->action, w->finished};
+  void *memory[] = {w->b, w->x};
   for (size_t k = 0; k < sizeof memory / sizeof *memory; k++) ht_release(w->ctx, memory[k]);
   for (int k = 0; k < HT_WINDOW_RIGHT_SIDES; k++) ht_release(w->ctx, w->fallen[k]);
-  ht_activations_release(r->ctx, &w->rows);
   ht_context_destroy(w->ctx);
 }
 
 void ht_window_destroy(ht_window *r) {
   if (!r) return;
-  for (int k = 0; r->worker && k < r->workers; k++) release_worker(r, &r->worker[k]);
-  ht_ppo_batch *b = &r->batch;
-  void *memory[] = {b->rows, b->advantage, b->target, b->log_probability, b->state, b->action, r->finished, r->worker};
-  for (size_t k = 0; k < sizeof memory / sizeof *memory; k++) ht_release(r->ctx, memory[k]);
+  for (int k = 0; r->worker && k < r->cases; k++) release_worker(&r->worker[k]);
+  ht_activations_release(r->ctx, &r->forward);
+  ht_activations_release(r->ctx, &r->backward);
+  ht_release(r->ctx, r->sums);
+  ht_release(r->ctx, r->worker);
   ht_release(r->ctx, r);
 }

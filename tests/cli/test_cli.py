@@ -257,7 +257,8 @@ class Train(Cli):
         self.assertEqual((report["options"]["reward"], report["missed"]), ("time", 0))
         self.assertTrue(report["options"]["actions"].startswith("f64"))
         chosen = self.solves(self.a, "--policy", f"learned:{policy}")["policy_chosen"]
-        self.assertIn("whole matrix, made for a look every 32 iterations", chosen)
+        self.assertIn(f"learned in {report['episodes']} episodes" if report["chosen"] == "learned" else report["chosen"], chosen)
+        self.assertIn("by the model", report["contest"])
         self.assertIn("modelled time", self.train(*windows, "--episodes", "2"))
         self.fails("use --reward auto", "train", self.a, *windows, "--reward", "paper")
 
@@ -265,7 +266,7 @@ class Train(Cli):
         for name in ("learned", "learned:universal"):
             report = self.solves(self.a, "--policy", name)
             self.assertEqual(report["policy"], "learned:universal")
-            self.assertIn("one action for the whole matrix", report["policy_chosen"])
+            self.assertIn("a network says, learned in", report["policy_chosen"])
 
     def test_the_same_seed_gives_the_same_bytes_resumed_or_not(self):
         whole, parts, state = self.path("whole"), self.path("parts"), self.path("state")

@@ -5,6 +5,7 @@
 #include "base/context.h"
 #include "policy/features.h"
 #include "solve_helpers.h"
+#include "solver/chooser.h"
 #include "support/generated.h"
 #include "support/learned.h"
 #include "support/remote.h"
@@ -37,6 +38,12 @@ static void say(ht_context *ctx, ht_learned *l, const char *name, char *option) 
 
 static void forget(const char *option) { assert_int_equal(remove(option + strlen("learned:")), 0); }
 
+/* In a cache that the matrix leaves: else a policy for whole matrices has nothing to decide. */
+static void prepare_large(ht_solver *solver) {
+  OK(ht_solver_prepare(solver));
+  OK(ht_solver_pretend(solver, &(ht_pretence){.cache_bytes = ht_solver_facts(solver)->bytes_streamed / 4}));
+}
+
 static ht_report solve_with(ht_context *ctx, const ht_matrix *a, const char *policy, settings_list settings, const double *b, double *x) {
   ht_solver *solver;
   ht_report report;
@@ -44,6 +51,7 @@ static ht_report solve_with(ht_context *ctx, const ht_matrix *a, const char *pol
   OK(ht_solver_set_option(solver, "policy", policy));
   for (int k = 0; k < MOST_SETTINGS && settings[k][0]; k++) OK(ht_solver_set_option(solver, settings[k][0], settings[k][1]));
   OK(ht_solver_set_matrix(solver, a));
+  if (strstr(policy, "/window.")) prepare_large(solver);
   memset(x, 0, (size_t)ht_matrix_rows(a) * sizeof *x);
   if (ht_solver_solve(solver, 1, b, x, &report) != HT_OK) fail_msg("%s", ht_context_error(ctx));
   ht_solver_destroy(solver);
@@ -238,9 +246,10 @@ static ht_learned *f32_from(ht_context *ctx, double iterations, int interval) {
   return l;
 }
 
-/* The other way round: f32 up to there, then FP64. */
-static ht_learned *f32_until(ht_context *ctx, double iterations, int interval) {
+/* The other way round: auto's rule up to there, then FP64. */
+static ht_learned *rule_until(ht_context *ctx, double iterations, int interval) {
   ht_learned *l = f32_from(ctx, iterations, interval);
+  snprintf(l->actions, sizeof l->actions, "f64,rule,f32,16,budget:0.03");
   int inputs = l->network.inputs;
   float *w1 = l->network.weights, *b1 = w1 + 2 * inputs;
   w1[HT_FEATURE_iterations] *= -1;
@@ -291,11 +300,12 @@ static void what_was_lost_is_made_good_at_once(void **state) {
   OK(generate_line(ctx, "spd size=200 condition=1e4", &a));
   double *x = vector(200), *b = vector(200);
   random_vector(3, 200, b);
-  say(ctx, f32_until(ctx, 14.5, 4), "low", policy);
+  say(ctx, rule_until(ctx, 14.5, 4), "window", policy);
   OK(ht_solver_create(ctx, NULL, &solver));
   OK(ht_solver_set_option(solver, "policy", policy));
   for (int k = 0; k < 4; k++) OK(ht_solver_set_option(solver, how[k][0], how[k][1]));
   OK(ht_solver_set_matrix(solver, a));
+  prepare_large(solver);
   OK(ht_solver_solve(solver, 1, b, x, &report));
   assert_int_equal(report.outcome, HT_CONVERGED);
   assert_int_equal(report.replacements, 1);
@@ -323,7 +333,7 @@ static void plateaus_are_crossed_without_loss(void **state) {
   int64_t n = ht_matrix_rows(a);
   double *x = vector(n), *b = vector(n);
   random_vector(3, n, b);
-  say(ctx, learned_always(ctx, HT_LEARNED_WINDOW, SAY_32, 16), "low", policy);
+  say(ctx, learned_always(ctx, HT_LEARNED_WINDOW, SAY_32, 16), "window", policy);
   ht_report f64 = solve_with(ctx, a, "fixed:f64", how, b, x), f32 = solve_with(ctx, a, "fixed:f32", how, b, x),
             r = solve_with(ctx, a, policy, how, b, x);
   if (getenv("HALFTONE_SHOW"))
@@ -349,7 +359,7 @@ static void stubborn_windows_are_overruled(void **state) {
     int64_t n = ht_matrix_rows(a);
     double *x = vector(n), *b = vector(n);
     random_vector(3, n, b);
-    say(ctx, learned_always(ctx, HT_LEARNED_WINDOW, SAY_16, 4), "low", policy);
+    say(ctx, learned_always(ctx, HT_LEARNED_WINDOW, SAY_16, 4), "window", policy);
     settings_list how = {{"rtol", "1e-8"}, {"exactness-flags", "no"}, {"precond", "none"}, {"max-iterations", "20000"}};
     ht_report r = solve_with(ctx, a, policy, how, b, x);
     assert_int_equal(r.outcome, HT_CONVERGED);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "halftone/halftone.h"
 #include "policy/learned_file.h"
@@ -312,6 +313,57 @@ static void windows_are_learned(void **state) {
   ht_matrix_destroy(waves);
 }
 
+/* The file holds the fastest of what was learned and of policies that always do the same, and is that policy where it is used. */
+static void the_fastest_is_kept(void **state) {
+  static const char *const names[] = {"learned", "auto", "fixed:f64", "fixed:f32", "fixed:bf16", "budget"};
+  fixture *f = *state;
+  for (int by_time = 0; by_time < 2; by_time++) {
+    char path[] = "/tmp/halftone-train-XXXXXX", policy[64];
+    ht_train_report r;
+    int64_t size;
+    int known = 0, file = mkstemp(path);
+    ht_trainer *t = make(f, "time", "30");
+    assert_true(file >= 0);
+    assert_int_equal(ht_trainer_set_option(t, "judge", by_time ? "time" : "auto"), HT_OK);
+    assert_int_equal(ht_trainer_set_option(t, "precond", "jacobi"), HT_OK);
+    assert_int_equal(ht_trainer_run(t, &r), HT_OK);
+    assert_non_null(strstr(r.contest, by_time ? "measured on cpu" : "by the model"));
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+      assert_non_null(strstr(r.contest, names[k]));
+      known |= !strcmp(r.chosen, names[k]);
+    }
+    assert_true(known);
+    void *bytes = bytes_of(t, ht_trainer_policy, &size);
+    assert_int_equal(write(file, bytes, (size_t)size), size);
+    close(file);
+    ht_solver *solver;
+    ht_report solved[2];
+    int64_t n = ht_matrix_rows(f->matrix);
+    double *x = calloc(2 * (size_t)n, sizeof *x), *b = x + n;
+    for (int64_t i = 0; i < n; i++) b[i] = (double)(i % 7) - 3;
+    snprintf(policy, sizeof policy, "learned:%s", path);
+    for (int by_name = 0; by_name < 1 + (strcmp(r.chosen, "learned") != 0); by_name++) {
+      assert_int_equal(ht_solver_create(f->ctx, NULL, &solver), HT_OK);
+      assert_int_equal(ht_solver_set_option(solver, "backend", "cpu"), HT_OK);
+      assert_int_equal(ht_solver_set_option(solver, "policy", by_name ? r.chosen : policy), HT_OK);
+      assert_int_equal(ht_solver_set_matrix(solver, f->matrix), HT_OK);
+      memset(x, 0, (size_t)n * sizeof *x);
+      assert_int_equal(ht_solver_solve(solver, 1, b, x, &solved[by_name]), HT_OK);
+      assert_int_equal(solved[by_name].outcome, HT_CONVERGED);
+      ht_solver_destroy(solver);
+    }
+    if (strcmp(r.chosen, "learned") != 0) {
+      assert_int_equal(solved[0].iterations, solved[1].iterations);
+      assert_true(solved[0].bytes_16 == solved[1].bytes_16 && solved[0].bytes_f32 == solved[1].bytes_f32);
+      assert_non_null(strstr(solved[0].policy_chosen, "the fastest in training"));
+    }
+    assert_non_null(strstr(solved[0].policy, "learned:"));
+    remove(path);
+    free(bytes), free(x);
+    ht_trainer_destroy(t);
+  }
+}
+
 /* What cannot be solved in FP64 within the iterations that are allowed is left out where the other preconditioner can. */
 static void hard_cases_are_left_out(void **state) {
   fixture *f = *state;
@@ -459,6 +511,7 @@ int main(void) {
                                      TEST(foreign_and_damaged_states_are_refused),
                                      TEST(bad_options_are_refused),
                                      TEST(windows_are_learned),
+                                     TEST(the_fastest_is_kept),
                                      TEST(hard_cases_are_left_out),
                                      TEST(states_and_rewards_go_together),
                                      TEST(a_matrix_that_cannot_be_solved_is_refused),

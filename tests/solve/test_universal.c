@@ -5,6 +5,7 @@
 #include "solve_helpers.h"
 #include "solver/chooser.h"
 #include "support/generated.h"
+#include "support/learned.h"
 #include "support/random.h"
 
 static const double LARGE = 1.0 / 4; /* a cache, by the bytes that an iteration streams: as for a large matrix */
@@ -19,7 +20,7 @@ static ht_report solve_in_cache(ht_context *ctx, const ht_matrix *a, const char 
   OK(ht_solver_set_option(solver, "backend", "cpu"));
   OK(ht_solver_set_matrix(solver, a));
   OK(ht_solver_prepare(solver));
-  OK(ht_solver_pretend_cache(solver, cache * ht_solver_facts(solver)->bytes_streamed));
+  OK(ht_solver_pretend(solver, &(ht_pretence){.cache_bytes = cache * ht_solver_facts(solver)->bytes_streamed}));
   memset(x, 0, (size_t)ht_matrix_rows(a) * sizeof *x);
   if (ht_solver_solve(solver, 1, b, x, &report) != HT_OK) fail_msg("%s", ht_context_error(ctx));
   ht_solver_destroy(solver);
@@ -88,6 +89,49 @@ static void larger_sizes(void **state) {
   (void)state;
   OK(ht_context_create(&ctx));
   for (size_t k = 0; k < sizeof lines / sizeof *lines; k++) check_line(ctx, lines[k], 1.4, 1.1);
+  ht_context_destroy(ctx);
+}
+
+/* A network that never leaves the rule is auto's rule, to the bit, where that goes over to the budget, too. */
+static void never_leaving_is_the_rule(void **state) {
+  static const char *const lines[] = {"stencil3d points=27 size=16 coefficients=lognormal seed=5",
+                                      "stencil3d points=7 size=14 coefficients=jumps seed=6",
+                                      "elasticity3d size=6 coefficients=lognormal seed=8",
+                                      "wathen nx=30 ny=30 seed=9",
+                                      "radiation size=10",
+                                      "stencil2d points=9 size=30 coefficients=jumps contrast=1e7 seed=3"};
+  static const char *const preconds[] = {"none", "jacobi"};
+  char path[] = "/tmp/halftone-policy-XXXXXX", policy[64];
+  ht_context *ctx;
+  int file = mkstemp(path), low = 0;
+  (void)state;
+  assert_true(file >= 0 && !close(file));
+  OK(ht_context_create(&ctx));
+  ht_learned *l = learned_always(ctx, HT_LEARNED_WINDOW, 1, 32);
+  snprintf(l->actions, sizeof l->actions, "f64,rule@1024,f32,16,budget:0.03");
+  assert_int_equal(learned_write(ctx, l, path), 0);
+  ht_learned_release(ctx, l);
+  snprintf(policy, sizeof policy, "learned:%s", path);
+  for (size_t k = 0; k < sizeof lines / sizeof *lines; k++)
+    for (int precond = 0; precond < 2; precond++) {
+      ht_matrix *a;
+      OK(generate_line(ctx, lines[k], &a));
+      int64_t n = ht_matrix_rows(a);
+      double *x = vector(n), *y = vector(n), *b = vector(n);
+      random_vector(9, n, b);
+      ht_report by_rule = solve_in_cache(ctx, a, "auto", preconds[precond], LARGE, b, x),
+                learned = solve_in_cache(ctx, a, policy, preconds[precond], LARGE, b, y);
+      assert_int_equal(by_rule.outcome, learned.outcome);
+      assert_int_equal(by_rule.iterations, learned.iterations);
+      assert_int_equal(by_rule.replacements, learned.replacements);
+      assert_true(by_rule.bytes_16 == learned.bytes_16 && by_rule.bytes_f32 == learned.bytes_f32 && by_rule.bytes_f64 == learned.bytes_f64);
+      assert_memory_equal(x, y, (size_t)n * sizeof *x);
+      low += by_rule.bytes_16 + by_rule.bytes_f32 > 0;
+      free(x), free(y), free(b);
+      ht_matrix_destroy(a);
+    }
+  assert_true(low > 0);
+  remove(path);
   ht_context_destroy(ctx);
 }
 
@@ -176,8 +220,8 @@ static void real_matrices(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(families_held_out), cmocka_unit_test(larger_sizes),
-                                     cmocka_unit_test(the_scale_changes_nothing), cmocka_unit_test(threads_change_nothing),
-                                     cmocka_unit_test(real_matrices)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(families_held_out),         cmocka_unit_test(larger_sizes),
+                                     cmocka_unit_test(never_leaving_is_the_rule), cmocka_unit_test(the_scale_changes_nothing),
+                                     cmocka_unit_test(threads_change_nothing),    cmocka_unit_test(real_matrices)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

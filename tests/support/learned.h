@@ -71,6 +71,7 @@ static inline int learned_make(ht_learned_kind kind, int hidden, int interval, u
   int file = mkstemp(path);
   if (file < 0 || close(file) || ht_context_create(&ctx) != HT_OK) return -1;
   ht_learned *l = learned_random(ctx, kind, hidden, interval, seed);
+  if (l) l->for_device = kind == HT_LEARNED_WINDOW;
   int wrong = !l || learned_write(ctx, l, path);
   ht_learned_release(ctx, l);
   ht_context_destroy(ctx);

@@ -29,6 +29,8 @@ static void assert_same(const ht_learned *a, const ht_learned *b) {
   assert_string_equal(a->actions, b->actions);
   assert_string_equal(a->trained_on, b->trained_on);
   assert_string_equal(a->version, b->version);
+  assert_string_equal(a->chosen, b->chosen);
+  assert_string_equal(a->contest, b->contest);
   int64_t count = ht_network_size(a->network.inputs, a->network.hidden, a->network.actions);
   assert_memory_equal(a->network.weights, b->network.weights, (size_t)count * sizeof(float));
 }
@@ -39,6 +41,8 @@ static void test_round_trip(void **state) {
     void *bytes, *again;
     int64_t size, size_again;
     ht_learned *back, *l = learned_random(*state, i % 2 ? HT_LEARNED_WINDOW : HT_LEARNED_TILES, hidden[i / 2], i + 1, (uint64_t)i);
+    if (i % 2) snprintf(l->chosen, sizeof l->chosen, "%s", i % 4 == 1 ? "learned" : "fixed:bf16");
+    if (i % 2) snprintf(l->contest, sizeof l->contest, "learned 0.9, \"auto\" 0.8");
     l->network.weights[0] = -0.0f;
     l->network.weights[1] = 0x1p-149f;
     l->network.weights[2] = 65504;
@@ -106,6 +110,28 @@ static void refuses(ht_context *ctx, const void *bytes, int64_t size, const char
   if (strncmp(error, "a/policy.safetensors: expected", 30) || !strstr(error, "found") || !strstr(error, "train"))
     fail_msg("not a whole sentence: %s", error);
   assert_null(strchr(error, '\n'));
+}
+
+/* What won the competition is one of the known, and of the kind window. */
+static void test_contest(void **state) {
+  static const char *const bad[] = {"rule", "learned:x", "", "fixed:f6"};
+  void *bytes;
+  int64_t size, edited_size;
+  for (int window = 0; window < 2; window++) {
+    ht_learned *l = learned_random(*state, window ? HT_LEARNED_WINDOW : HT_LEARNED_TILES, 5, 8, 1);
+    snprintf(l->chosen, sizeof l->chosen, window ? "budget" : "learned");
+    assert_int_equal(ht_learned_serialize(*state, l, &bytes, &size), HT_OK);
+    for (size_t k = 0; k < sizeof bad / sizeof *bad + !window; k++) {
+      char from[64], to[64];
+      snprintf(from, sizeof from, "\"chosen\":\"%s\"", l->chosen);
+      snprintf(to, sizeof to, "\"chosen\":\"%s\"", k < sizeof bad / sizeof *bad ? bad[k] : "budget");
+      unsigned char *edited = edit(bytes, size, from, to, &edited_size);
+      refuses(*state, edited, edited_size, "'chosen'");
+      free(edited);
+    }
+    ht_release(*state, bytes);
+    ht_learned_release(*state, l);
+  }
 }
 
 static void test_edited(void **state) {
@@ -369,9 +395,9 @@ static void test_json_memory(void **state) {
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_context, close_context)
-  const struct CMUnitTest tests[] = {TEST(test_round_trip),  TEST(test_awkward_texts),     TEST(test_edited),
-                                     TEST(test_other_order), TEST(test_bad_weights),       TEST(test_damage),
-                                     TEST(test_files),       TEST(test_writer_refuses),    TEST(test_actions),
-                                     TEST(test_json_memory), cmocka_unit_test(test_memory)};
+  const struct CMUnitTest tests[] = {TEST(test_round_trip), TEST(test_awkward_texts), TEST(test_edited),
+                                     TEST(test_contest),    TEST(test_other_order),   TEST(test_bad_weights),
+                                     TEST(test_damage),     TEST(test_files),         TEST(test_writer_refuses),
+                                     TEST(test_actions),    TEST(test_json_memory),   cmocka_unit_test(test_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

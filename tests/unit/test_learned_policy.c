@@ -63,14 +63,32 @@ static void test_network(void **state) {
   ht_learned_release(*state, l);
 }
 
+/* Facts of a matrix that streams four times the cache, and of one that has nothing to choose. */
+static ht_policy_facts facts_of(int in_cache, double exact, int device) {
+  return (ht_policy_facts){.levels = 1,
+                           .device = device,
+                           .bytes_streamed = 3.3e8,
+                           .bytes_vectors = 6e7,
+                           .bytes_level = {7e7, 1.2e8, 2.7e8},
+                           .nonzeros = 2.7e7,
+                           .nonzeros_per_row = 27,
+                           .unknowns_per_node = 1,
+                           .cache_bytes = in_cache ? 1e9 : 8e7,
+                           .share_exact_16 = exact,
+                           .share_exact_32 = exact,
+                           .error_16 = 1e-5,
+                           .error_32 = 1e-9};
+}
+
 static void create(ht_context *ctx, ht_learned *l, ht_policy *policy) {
   char path[] = "/tmp/halftone-policy-XXXXXX", why[256];
   ht_policy_options options = {.budget_eta = 0.01};
+  ht_policy_facts facts = facts_of(0, 0, 0);
   int file = mkstemp(path);
   assert_true(file >= 0 && !close(file));
   assert_int_equal(learned_write(ctx, l, path), 0);
   snprintf(options.policy, sizeof options.policy, "learned:%s", path);
-  assert_int_equal(ht_policy_create(ctx, &options, NULL, NULL, policy, why), HT_OK);
+  assert_int_equal(ht_policy_create(ctx, &options, &facts, NULL, policy, why), HT_OK);
   assert_true(strlen(why) > 0 && !strncmp(policy->name, "learned:halftone-policy-", 24));
   remove(path);
   ht_learned_release(ctx, l);
@@ -142,16 +160,16 @@ static void test_window(void **state) {
   ht_policy policy;
   create(*state, learned_always(*state, HT_LEARNED_WINDOW, 3, 8), &policy);
   assert_true(policy.window && !policy.decide && !policy.sees_direction && policy.interval == 8);
-  ht_learned_action action = ht_policy_choose_action(&policy, &(ht_policy_look){.feature = feature});
-  assert_true(action.theta == 0.03);
+  int action = ht_policy_choose_action(&policy, &(ht_policy_look){.feature = feature});
+  assert_true(policy.action[action].theta == 0.03 && policy.begins_with == 0);
   ht_policy_release(*state, &policy);
 }
 
 static void test_actions(void **state) {
-  static const char *const bad[] = {"",           "f64,",       "f64,,16",   "f65",         "f64:0.1",  "16:",     "16:0",
-                                    "16:1.5",     "16:x",       "16@",       "16@0",        "16@1.5",   "16@5000", "16@32@32",
-                                    "budget",     "budget:",    "budget:2",  "budget@32",   "f32:-0.1", "f32 @32", "@32",
-                                    "16:0.03@-1", "budget:nan", "16:inf@32", "budgets:0.1", "f32:0.1x", "f32@3 2", "16@32:0.03"};
+  static const char *const bad[] = {
+      "",           "f64,",     "f64,,16",  "f65",    "f64:0.1",   "16:",         "16:0",      "16:1.5",   "16:x",      "16@", "16@0",
+      "16@1.5",     "16@5000",  "16@32@32", "budget", "budget:",   "budget:2",    "budget@32", "f32:-0.1", "f32 @32",   "@32", "16:0.03@-1",
+      "budget:nan", "rule:0.1", "rule@",    "rules",  "16:inf@32", "budgets:0.1", "f32:0.1x",  "f32@3 2",  "16@32:0.03"};
   ht_learned_action a[HT_NETWORK_MOST_ACTIONS];
   char many[HT_NETWORK_MOST_ACTIONS * 4 + 8] = "f64";
   (void)state;
@@ -159,6 +177,10 @@ static void test_actions(void **state) {
   assert_true(a[0].level == HT_LEVEL_64 && a[0].drop == 0 && a[0].window == 0 && a[0].theta == 0);
   assert_true(a[1].level == HT_LEVEL_32 && a[1].drop == 0.001 && a[1].window == 128 && a[1].theta == 0);
   assert_true(a[2].level == HT_LEVEL_16 && a[2].drop == 0.03 && a[2].window == 32);
+  assert_int_equal(ht_learned_actions(HT_LEARNED_WINDOW, "f64,rule@64,rule", a), 3);
+  assert_int_equal(ht_learned_begins_with(3, a), 1);
+  assert_true(a[1].rule && a[1].window == 64 && a[1].theta == 0 && a[2].rule && !a[0].rule);
+  assert_int_equal(ht_learned_actions(HT_LEARNED_WINDOW, "f64,f32:0.001@128,16:0.03@32,budget:0.1@4096,16,f64@1", a), 6);
   assert_true(a[3].theta == 0.1 && a[3].drop == 0 && a[3].window == 4096 && a[4].level == HT_LEVEL_16 && a[5].window == 1);
   for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
     if (ht_learned_actions(HT_LEARNED_WINDOW, bad[k], a)) fail_msg("'%s' was taken", bad[k]);
@@ -170,6 +192,44 @@ static void test_actions(void **state) {
   assert_int_equal(ht_learned_actions(HT_LEARNED_WINDOW, many, a), 0);
 }
 
+/* Where nothing can be saved nothing is looked at: the rule's level, as it is. */
+static void test_no_choice(void **state) {
+  ht_policy_options options = {.budget_eta = 0.01, .policy = "learned"};
+  const struct {
+    ht_policy_facts facts;
+    int looks;
+    ht_level start;
+  } cases[] = {{facts_of(0, 0, 0), 1, HT_LEVEL_64},
+               {facts_of(0, 0, 1), 0, HT_LEVEL_16}, /* learned for CPUs */
+               {facts_of(1, 0, 1), 0, HT_LEVEL_64}, /* on the chip */
+               {facts_of(0, 1, 0), 0, HT_LEVEL_16}, /* exact */
+               {facts_of(0, 1, 1), 0, HT_LEVEL_16}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    ht_policy policy;
+    char why[256];
+    if (ht_policy_create(*state, &options, &cases[k].facts, NULL, &policy, why) != HT_OK) fail_msg("%s", ht_context_error(*state));
+    assert_int_equal(policy.window, cases[k].looks);
+    assert_int_equal(policy.by_network, cases[k].looks);
+    assert_int_equal(policy.start, cases[k].start);
+    if (cases[k].looks) assert_int_equal(policy.by_rule->start, HT_LEVEL_16);
+    assert_string_equal(policy.name, "learned:universal");
+    ht_policy_release(*state, &policy);
+  }
+}
+
+/* A level costs by its bytes, on a device only where they leave the chip. */
+static void test_cost(void **state) {
+  (void)state;
+  for (int device = 0; device < 2; device++) {
+    ht_policy_facts large = facts_of(0, 0, device), small = facts_of(1, 0, device);
+    double cost_16 = ht_policy_cost(&large, HT_LEVEL_16), cost_32 = ht_policy_cost(&large, HT_LEVEL_32);
+    assert_true(cost_16 > 0.3 && cost_16 < cost_32 && cost_32 < 0.9);
+    assert_true(device ? ht_policy_cost(&small, HT_LEVEL_16) == 1 : ht_policy_cost(&small, HT_LEVEL_16) > cost_16);
+    double twice = ht_policy_time(&large, 2e8) - ht_policy_time(&large, 0), once = ht_policy_time(&large, 1e8) - ht_policy_time(&large, 0);
+    assert_true(fabs(twice - 2 * once) < 1e-9 * twice); /* prices add up bytes of many iterations */
+  }
+}
+
 /* The policy that the library carries is whole, and weights are those of 16 bits. */
 static void test_universal(void **state) {
   char why[256];
@@ -178,7 +238,8 @@ static void test_universal(void **state) {
   for (int k = 0; k < 2; k++) {
     ht_policy policy;
     snprintf(options.policy, sizeof options.policy, "%s", names[k]);
-    if (ht_policy_create(*state, &options, NULL, NULL, &policy, why) != HT_OK) fail_msg("%s", ht_context_error(*state));
+    ht_policy_facts facts = facts_of(0, 0, 0);
+    if (ht_policy_create(*state, &options, &facts, NULL, &policy, why) != HT_OK) fail_msg("%s", ht_context_error(*state));
     assert_true(policy.window && policy.by_network && !strcmp(policy.name, "learned:universal"));
     const ht_network *net = &policy.learned->network;
     assert_true(policy.action[0].level == HT_LEVEL_64 && net->inputs == HT_FEATURES && net->actions > 2);
@@ -262,7 +323,8 @@ static void test_features(void **state) {
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_context, close_context)
-  const struct CMUnitTest tests[] = {TEST(test_network),  TEST(test_tiles),   TEST(test_ties_and_extremes), TEST(test_window),
-                                     TEST(test_features), TEST(test_actions), TEST(test_universal)};
+  const struct CMUnitTest tests[] = {TEST(test_network),   TEST(test_tiles),     TEST(test_ties_and_extremes),
+                                     TEST(test_window),    TEST(test_features),  TEST(test_actions),
+                                     TEST(test_universal), TEST(test_no_choice), TEST(test_cost)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

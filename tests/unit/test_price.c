@@ -18,6 +18,7 @@ static ht_policy_facts facts_of(double cache) {
                            .bytes_streamed = 164e3,
                            .cache_bytes = cache,
                            .nonzeros = 10e3,
+                           .nonzeros_per_row = 10,
                            .gathers = 2e3};
 }
 
