@@ -156,7 +156,7 @@ static ht_level level_on_device(const ht_policy_facts *f) {
 
 /* Rows so short save little. With a preconditioner and a steep diagonal what they lose at the start, where the residual has not fallen yet,
  * costs up to a quarter more iterations, and next to nothing later. */
-static const double FEW = 10, LATER_DROP = 1e-2;
+static const double FEW = 10, LATER_DROP = 1e-3;
 
 static ht_policy start_in_fp64(const ht_policy_facts *f, ht_policy p) {
   if (!(f->preconditioned && f->nonzeros_per_row < FEW && f->diagonal_range > STEEP)) return p;
