@@ -47,6 +47,7 @@ static ht_status solve_once(ht_context *ctx, const contest *c, contender *one, i
   if (status == HT_OK) status = ht_solver_solve(solver, p->columns, p->b, p->x, &one->report);
   double end = seconds_now();
   ht_solver_destroy(solver);
+  if (status == HT_OK) one->report.error_known = problem_error(p);
   one->setup[round] = middle - begin;
   one->solve[round] = end - middle;
   one->total[round] = end - begin;

@@ -113,6 +113,34 @@ static void write_facts(const char *path, const ht_facts *facts) {
   json_finish(&json);
 }
 
+static int is_policy(const char *path) {
+  static const char ending[] = ".safetensors";
+  size_t length = strlen(path);
+  return length >= sizeof ending && !strcmp(path + length - (sizeof ending - 1), ending);
+}
+
+static int tell_policy(ht_context *ctx, const char *path, int as_json) {
+  char text[1024];
+  const char *name;
+  cli_json json;
+  ht_status status = ht_policy_about_at(ctx, path, 0, &name, text, sizeof text); /* before anything is written */
+  if (status != HT_OK) return cli_failed(ctx, status);
+  if (as_json) {
+    json_begin(&json, stdout);
+    json_text(&json, "policy", path);
+  } else
+    line(stdout, "policy", "%s", path);
+  for (int i = 0; i < ht_policy_about_count(); i++) {
+    if (ht_policy_about_at(ctx, path, i, &name, text, sizeof text) != HT_OK) continue;
+    if (as_json)
+      json_text(&json, name, text);
+    else
+      line(stdout, name, "%s", text);
+  }
+  if (as_json) json_finish(&json);
+  return 0;
+}
+
 int info_command(ht_context *ctx, const cli_args *args) {
   ht_matrix *matrix = NULL;
   ht_facts facts;
@@ -125,6 +153,7 @@ int info_command(ht_context *ctx, const cli_args *args) {
     return cli_bad("--steps takes a number from 0 to %d, and was given '%s'", MOST_STEPS, steps_text);
   if (args_set_threads(ctx, args)) return CLI_BAD;
   if (!args->word_count) return tell_about(ctx, as_json);
+  if (is_policy(args->words[0])) return tell_policy(ctx, args->words[0], as_json);
   ht_status status = ht_matrix_read(ctx, args->words[0], &matrix);
   if (status == HT_OK) status = ht_matrix_facts(matrix, (int)steps, &facts);
   if (status == HT_OK && as_json) write_facts(args->words[0], &facts);

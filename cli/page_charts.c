@@ -152,7 +152,8 @@ static void fill_map(const cli_run *run, map *m) {
   }
 }
 
-/* All cells of one colour as one path; neighbours in a row are one rectangle. */
+/* All cells of one colour as one path; neighbours in a row are one rectangle. Both edges are rounded, not a width: the next one begins
+ * where this one ends. */
 static void draw_colour(const cli_chart *chart, const map *m, int colour) {
   double w = chart->width / m->columns, h = chart->height / m->rows;
   int begun = 0;
@@ -162,7 +163,8 @@ static void draw_colour(const cli_chart *chart, const map *m, int colour) {
       if (m->colour[r][c] != colour) continue;
       while (next < m->columns && m->colour[r][next] == colour) next++;
       if (!begun++) fprintf(chart->file, "<path class='m%d' shape-rendering='crispEdges' d='", colour);
-      fprintf(chart->file, "M%.1f %.3fh%.1fv%.3fh-%.1fz", chart->left + c * w, chart->top + r * h, (next - c) * w, h, (next - c) * w);
+      double left = chart->left + c * w, top = chart->top + r * h;
+      fprintf(chart->file, "M%.1f %.1fH%.1fV%.1fH%.1fz", left, top, chart->left + next * w, top + h, left);
     }
   if (begun) fputs("'/>\n", chart->file);
 }

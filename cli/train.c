@@ -151,6 +151,11 @@ static int is_for_whole_matrices(const training *t) {
   return ht_trainer_get_option(t->trainer, "state", state, sizeof state) == HT_OK && !strcmp(state, "features");
 }
 
+static int is_by_time(const training *t) {
+  char reward[16];
+  return ht_trainer_get_option(t->trainer, "reward", reward, sizeof reward) == HT_OK && !strcmp(reward, "time");
+}
+
 static void show(const training *t) {
   const ht_train_report *r = &t->report;
   const char *policy = args_value(t->args, "-o");
@@ -170,8 +175,8 @@ static void show(const training *t) {
   line(stdout, "iterations", "%s, and %s in FP64", text_count(r->iterations).text, text_count(r->iterations_f64).text);
   line(stdout, "residual", "%s true, and %s in FP64; %lld of %lld solves miss the tolerance", text_residual(r->residual_true).text,
        text_residual(r->residual_true_f64).text, (long long)r->missed, (long long)r->matrices);
-  line(stdout, "traffic", whole ? "%.3f of FP64's modelled time" : "%.3f of FP64's bytes", r->traffic);
-  if (whole) line(stdout, "chosen", "%s: %s", r->chosen, r->contest);
+  line(stdout, "traffic", is_by_time(t) ? "%.3f of FP64's modelled time" : "%.3f of FP64's bytes", r->traffic);
+  if (r->chosen[0]) line(stdout, "chosen", "%s: %s", r->chosen, r->contest);
   if (strcmp(policy, "-") != 0) printf("\nhalftone solve %s --policy learned:%s\n", t->args->words[0], policy);
 }
 

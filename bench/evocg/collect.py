@@ -8,7 +8,8 @@ import shutil
 from common import *
 
 LABELS = {"fixed:f64": "f64", "fixed:f32": "f32", "fixed:bf16": "16", "rule": "rule", "budget": "budget", "auto": "auto", "learned:policies/{matrix}.safetensors": "learned",
-          "learned:settled/{matrix}.safetensors": "settled", "learned:constant64.safetensors": "constant", "learned:constant8.safetensors": "constant8"}
+          "learned:settled/{matrix}.safetensors": "settled", "learned:constant64.safetensors": "constant", "learned:constant8.safetensors": "constant8",
+          "learned:constant4096.safetensors": "constant4096", "learned:time/{matrix}.safetensors": "time"}
 
 
 def main():
@@ -17,17 +18,19 @@ def main():
     args = parse(p)
     args.backend, folder, rows = "cuda", pathlib.Path(args.folder), []
     labels = dict(LABELS, **{f"learned:{args.transfer}.safetensors": "transfer"})
-    known = {r["name"]: r for r in listed(args.table)}
+    by_name = {r["name"]: r for r in listed(args.table)}
     for setting in SETTINGS:
-        path = folder / f"{setting}.json"
-        if not path.exists(): continue
-        head = json.loads(path.read_text())
-        for row in read_gpu(path, setting, labels):
-            given = next(r["recipe"] for r in head["rows"] if r["matrix"] == row["matrix"])
-            row["kind"] = "real" if given.endswith((".mtx", ".mtx.gz")) else known.get(row["matrix"], dict(kind="own"))["kind"]
-            rows.append(row)
+        for path in (folder / f"{setting}.json", folder / f"large-{setting}.json"):
+            if not path.exists(): continue
+            head = json.loads(path.read_text())
+            for row in read_gpu(path, setting, labels):
+                given = next(r["recipe"] for r in head["rows"] if r["matrix"] == row["matrix"])
+                row["kind"] = "real" if given.endswith((".mtx", ".mtx.gz")) else by_name.get(row["matrix"], dict(kind="own"))["kind"]
+                rows.append(row)
         print(f"{setting}: {sum(r['setting'] == setting for r in rows)} rows")
-    store(args).write_text(json.dumps(dict(about(args), cpu=head["card"], commit=head["commit"], date=head["date"], rows=rows), indent=1))
+    settled = folder / "settled.txt"
+    chosen = dict(l.split() for l in settled.read_text().splitlines()) if settled.exists() else {}
+    store(args).write_text(json.dumps(dict(about(args), cpu=head["card"], commit=head["commit"], date=head["date"], settled={k: labels[v] for k, v in chosen.items()}, rows=rows), indent=1))
     for file in sorted((folder / "policies").glob("*")) if (folder / "policies").exists() else []: shutil.copy(file, args.policies / file.name)
 
 

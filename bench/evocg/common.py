@@ -76,7 +76,7 @@ def cases(args):
     rows = [r for r in rows if (r["name"] in names or r["for"] in names if args.only else sets & set(r["sets"].split(",")))]
     if not rows: sys.exit("no row of the table matches")
     for r in rows: r["file"] = find_real(args.matrices, r["for"])
-    for r in rows: r["kind"] = "real" if r["file"] else r["kind"]
+    for r in rows: r.update(kind="real" if r["file"] else r["kind"], policy=r.get("policy") or "-")
     return [r for r in rows if r["file"] or r["recipe"] != "-"]
 
 
@@ -139,13 +139,13 @@ def read_policy(path):
     return tensors, head["__metadata__"], raw, size
 
 
-def constant_policy(path, out, interval=None):
-    """The same network with the bias of its first action, FP64, raised beyond the others: what inference costs when it changes nothing."""
+def change_policy(path, out, action=None, **metadata):
+    """The same policy with other metadata, and with one action's bias (0: FP64, 1: FP32, 2: 16 bits) raised beyond the others, unless None."""
     import numpy as np
     _, _, raw, size = read_policy(path)
     head, data = json.loads(raw[8:8 + size]), bytearray(raw[8 + size:])
-    np.frombuffer(data, "<f4", 1, head["policy.bias"]["data_offsets"][0])[:] = 30000  # within FP16, in which weights are deployed
-    if interval: head["__metadata__"]["interval"] = str(interval)
+    if action is not None: np.frombuffer(data, "<f4", 3, head["policy.bias"]["data_offsets"][0])[action] = 30000  # within FP16, in which weights are deployed
+    head["__metadata__"] = dict(contest="none") | head["__metadata__"] | {k: str(v) for k, v in metadata.items()}
     text = json.dumps(head).encode()
     text += b" " * (-len(text) % 8)
     pathlib.Path(out).write_bytes(len(text).to_bytes(8, "little") + text + bytes(data))
@@ -172,16 +172,17 @@ def contestants(args, case, wanted):
     """Label to policy; those that have no file are left out."""
     out = {}
     for label in wanted:
-        if label in ("learned", "transfer", "constant", "constant8"):
-            own = policy(args, args.transfer if label == "transfer" else case["name"], None if label == "transfer" else case)
+        if label in ("learned", "transfer", "constant", "constant8", "constant4096"):
+            whose = args.transfer if label == "transfer" else case["name"] if case["policy"] == "-" else case["policy"]
+            own = policy(args, whose, case if whose == case["name"] else None)
             if own is None: continue
-            if label.startswith("constant"):
+            if label.startswith("constant"):  # what inference costs when it changes nothing
                 path = args.policies / f"{case['name']}.{label}.safetensors"
-                if not path.exists(): constant_policy(own, path, 8 if label == "constant8" else None)
+                if not path.exists(): change_policy(own, path, 0, chosen="learned", **(dict(interval=int(label[8:])) if label[8:] else {}))
                 own = path
             out[label] = f"learned:{own}"
-        elif label == "settled":  # gpu_batch.sh
-            path = args.out / "settled" / f"{case['name']}.safetensors"
+        elif label in ("settled", "time"):  # brought along, not made here: gpu_batch.sh, saving.py
+            path = args.out / label / f"{case['name']}.safetensors"
             if path.exists(): out[label] = f"learned:{path}"
         else: out[label] = {"f64": "fixed:f64", "f32": "fixed:f32", "16": "fixed:bf16"}.get(label, label)
     return out
@@ -198,13 +199,26 @@ def measure(args, setting, wanted, rows):
         if late(args): print("the time is over", flush=True); break
         who = contestants(args, case, wanted)
         if not any(w in who for w in missing): continue
-        new = (measure_cpu if args.backend == "cpu" else measure_cuda)(args, case, setting, who)
-        got["rows"] = [r for r in got["rows"] if key(r) not in {key(n) for n in new}] + new
-        got.update(about(args))
-        store(args).write_text(json.dumps(got, indent=1))
-        for r in new: print(f"{r['matrix']:22} {setting:8} {r['contestant']:10} {r['outcome']:18} {r['iterations']:6} it {1e3 * r['loop_s']:9.2f} ms  x{r['speedup']:.2f}", flush=True)
+        got = keep(args, (measure_cpu if args.backend == "cpu" else measure_cuda)(args, case, setting, who))
     names = {c["name"] for c in rows}
     return [r for r in got["rows"] if r["setting"] == setting and r["contestant"] in wanted and r["matrix"] in names]
+
+
+def keep(args, new):
+    """Into the store, which is returned."""
+    got = measured(args)
+    got["rows"] = [r for r in got["rows"] if key(r) not in {key(n) for n in new}] + new
+    got.update(about(args))
+    store(args).write_text(json.dumps(got, indent=1))
+    for r in new: print(f"{r['matrix']:22} {r['setting']:8} {r['contestant']:10} {r['outcome']:18} {r['iterations']:6} it {1e3 * r['loop_s']:9.2f} ms  x{r['speedup']:.2f}", flush=True)
+    return got
+
+
+def measure_these(args, case, setting, who):
+    """Of one matrix, by label and policy."""
+    of = lambda got: [r for r in got["rows"] if r["matrix"] == case["name"] and r["setting"] == setting and r["contestant"] in who]
+    rows = of(measured(args))
+    return rows if args.measured or late(args) or len(rows) == len(who) else of(keep(args, measure_cpu(args, case, setting, who)))
 
 
 def option_list(setting, backend):
@@ -228,7 +242,7 @@ def measure_cpu(args, case, setting, who):
     if args.pairs > 1: got.update(bench_cpu(args, case, setting, able, args.pairs))
     out = []
     for label, p in got.items():
-        row = {k: p.get(k) for k in ("outcome", "n", "nnz", "iterations", "products", "replacements", "restores", "residual_true", "residual_recursive", "policy_chosen", "engine", "format", "bytes_matrix", "bytes_f64", "bytes_f32", "bytes_16", "bytes_vectors")}
+        row = {k: p.get(k) for k in ("outcome", "n", "nnz", "iterations", "products", "replacements", "restores", "residual_true", "residual_recursive", "error_known", "policy_chosen", "engine", "format", "bytes_matrix", "bytes_f64", "bytes_f32", "bytes_16", "bytes_vectors")}
         row["loop_s"] = p["solve_s"]["median"] - (p["time_certificate_s"] or 0)
         row.update(least_s=p["solve_s"]["least"], most_s=p["solve_s"]["most"], speedup=p["speedup_solve"]["median"], speedup_least=p["speedup_solve"]["least"], speedup_most=p["speedup_solve"]["most"], pairs=args.pairs)
         out.append(finish(case, setting, label, row))
@@ -254,7 +268,7 @@ def read_gpu(path, setting, label_of, case=None):
         label = label_of.get(r["policy"])
         if label is None: continue
         if r.get("error"): print(f"{r['matrix']}, {label}: {r['error']}", file=sys.stderr); continue
-        row = {k: r.get(k) for k in ("outcome", "n", "nnz", "iterations", "products", "replacements", "residual_true", "policy_chosen", "engine", "format", "bytes_matrix", "bytes_f64", "bytes_f32", "bytes_16", "bytes_vectors", "us_per_iteration_cusparse", "us_per_iteration_graph", "us_product_cusparse", "time_cusparse_s", "time_graph_s", "iterations_cusparse", "pairs")}
+        row = {k: r.get(k) for k in ("outcome", "n", "nnz", "iterations", "products", "replacements", "residual_true", "error_known", "policy_chosen", "engine", "format", "bytes_matrix", "bytes_f64", "bytes_f32", "bytes_16", "bytes_vectors", "us_per_iteration_cusparse", "us_per_iteration_graph", "us_product_cusparse", "time_cusparse_s", "time_graph_s", "iterations_cusparse", "pairs")}
         certificate = r["time_certificate_s"] or 0
         row["loop_s"] = r["us_per_iteration"] * 1e-6 * r["iterations"]
         row.update(least_s=r["time_min_s"], most_s=r["time_max_s"])
@@ -292,10 +306,21 @@ def reached(row):
     return row["outcome"] in ("converged", "recursive_only")
 
 
+def error_ratio(f, r):
+    """Of the errors against the known solution; NaN where one is not known or 0."""
+    return r["error_known"] / f["error_known"] if r.get("error_known") and f.get("error_known") else float("nan")
+
+
 def by_matrix(rows):
     out = {}
     for r in rows: out.setdefault(r["matrix"], {})[r["contestant"]] = r
     return out
+
+
+def known(v): return [x for x in v if x == x]
+
+
+def best_third(v): return sorted(v)[-max(len(v) // 3, 1):] if v else []
 
 
 def mean(v): return sum(v) / len(v) if v else float("nan")
@@ -313,6 +338,9 @@ def signed(x): return "-" if x is None or x != x else f"{100 * x:+.1f} %"
 
 
 def times(x): return "-" if x is None or x != x else f"{x:.2f}"
+
+
+def short(x): return "-" if x != x else f"{x:.3g}"
 
 
 def paper_of(name):
@@ -340,6 +368,12 @@ def table(head, rows):
 def beside(rows):
     """The summary: what, the paper's, ours."""
     return table(["what", "paper (A100)", "ours"], rows)
+
+
+def told(path):
+    """What `halftone train` told, with the files' names alone."""
+    t = json.loads(pathlib.Path(path).read_text())
+    return dict(t, trained_on=[pathlib.Path(p).name for p in t["trained_on"]])
 
 
 def known_numbers(data):

@@ -55,8 +55,8 @@ class Network:
 def spread(levels, n): return np.repeat(levels, BLOCK)[:n]
 
 
-def solve(a, products, decide=None, rtol=1e-10, most=10000, drop=0.0, low=None):
-    """CG from x = 0, b = A*1. products: A at each level, [0] in FP64. decide(k, p, r, alpha): a level a block. Or low: A throughout, with the
+def solve(a, products, decide=None, rtol=1e-10, most=10000, drop=0.0, low=None, truths=None):
+    """truths: a list that receives ||b - A x|| / ||b|| after each iteration. CG from x = 0, b = A*1. products: A at each level, [0] in FP64. decide(k, p, r, alpha): a level a block. Or low: A throughout, with the
     true residual put in r's place whenever it has fallen by `drop`. Returns a dict."""
     n = a.shape[0]
     b = a @ np.ones(n)
@@ -80,6 +80,7 @@ def solve(a, products, decide=None, rtol=1e-10, most=10000, drop=0.0, low=None):
         k += 1
         norm, fresh = np.sqrt(float(r @ r)), False
         history.append(norm / norm_b)
+        if truths is not None: truths.append(float(np.linalg.norm(b - a @ x) / norm_b))
         if norm <= goal or (drop and norm <= drop * reference):
             claimed = norm <= goal
             if drop:

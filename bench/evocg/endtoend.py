@@ -91,7 +91,7 @@ def main(argv=None):
     chart(points, args.out / f"endtoend-{args.backend}.svg", "GFLOPS against nonzeros")
     head = ["matrix", "kind", "n", "nnz", "FP64 it.", "Tile-CSC FP64 ms", "learned ms", "halftone FP64 ms", "auto ms", *(["PETSc ms"] if args.backend == "cpu" else ["cuSPARSE ms", "graph ms"]), "product's share", "GFLOPS, Tile-CSC FP64", "GFLOPS, auto"]
     if args.backend == "cpu" and not peers: head.insert(10, "-")
-    publish(args, "endtoend", "End to end against peers (Sec. 4.2, Figs. 2 and 6)", [beside(summary), table(head, lines)], dict(ratios={f"{w} / {p}": v for (w, p), v in ratios.items()}, shares=shares, rows=lines))
+    publish(args, "endtoend", "End to end against peers (Sec. 4.2, Figs. 2 and 6)", [beside(summary), table(head, lines)], dict(ratios={f"{w} / {p}": v for (w, p), v in ratios.items()}, shares=shares, points=points, rows=lines))
 
 
 if __name__ == "__main__": main()

@@ -1,66 +1,77 @@
 #!/usr/bin/env bash
-# The GPU part of the experiments in one go, for a machine that is lent for a minute: trains (TRAIN_ON=cpu: one matrix a core, all at once;
-# TRAIN_ON=cuda: one after the other), then compares on the device, each part within a time. Needs halftone, bench_gpu_cg and list.tsv (name, recipe
-# or file) in this folder; collect.py reads the output.
-# A policy that lies in policies/ is not trained again. Policies in settled/ are those where a solve behind the guard was measured to be faster
-# than FP64, and else constant64.safetensors, which always says FP64.
-# usage: gpu_batch.sh FOLDER-WITH-PROGRAMS OUT [SECONDS-OF-TRAINING-A-MATRIX]
-# environment: TRAIN_ON, TRAIN (options of halftone train), TRANSFER (a policy file), COMMIT
+# The GPU part of the experiments in one go, for a machine that is lent for some minutes: trains by the paper's reward on the device, then compares.
+# usage: gpu_batch.sh FOLDER OUT
+# FOLDER has halftone, bench_gpu_cg, what constants.py makes, the policy that is carried over, and list.tsv: matrix, recipe or file, the matrix
+# whose policy it takes ("-": its own), small or large. In policies/ are policies that are not to be trained again, in time/ those of the reward
+# `time` (saving.py). collect.py reads OUT. settled/ receives, for each matrix, what was fastest behind the guard: its policy, that of time/, or a
+# level throughout.
+# environment: TRAIN (options of halftone train), TRAIN_SECONDS (of a matrix, 8), TRAIN_UNTIL (no training is begun after so many seconds, 60),
+# SCALE (of the seconds of the comparisons, 1), TRANSFER (a policy file), COMMIT
 # SPDX-License-Identifier: BSD-3-Clause
 set -uo pipefail
-cd "$1" && out=$2 seconds=${3:-15} cores=$(nproc)
+cd "$1" && out=$2 scale=${SCALE:-1}
 say() { echo "[$SECONDS s] $*"; }
-mkdir -p "$out/policies" "$out/settled" m policies settled
+mkdir -p "$out/policies" "$out/settled" m policies time settled
 
-file_of() { # a matrix in m/, or the file that the list names
-  if [ -e "m/$1.npz" ]; then echo "m/$1.npz"; else echo "$2"; fi
-}
-while IFS=$'\t' read -r name recipe; do
+while IFS=$'\t' read -r name recipe _; do
   [ -e "$recipe" ] || OMP_NUM_THREADS=4 ./halftone gen $recipe -o "m/$name.npz" --quiet &
 done < list.tsv
 wait
 say "generated $(ls m | wc -l)"
+file_of() { [ -e "m/$1.npz" ] && echo "m/$1.npz" || echo "$2"; }
 
-train() { # NAME RECIPE options
-  local name=$1 file
-  file=$(file_of "$1" "$2")
-  shift 2
-  timeout -s INT "$seconds" ./halftone train "$file" -o "policies/$name.safetensors" --reward paper ${TRAIN:-} --patience 0 \
-    --json "$@" > "$out/policies/$name.json" 2> "$out/policies/$name.err"
+train() { # NAME FILE
+  timeout --foreground -s INT "${TRAIN_SECONDS:-8}" ./halftone train "$2" -o "policies/$1.safetensors" --reward paper ${TRAIN:-} --backend cuda --json \
+    > "$out/policies/$1.json" 2> "$out/policies/$1.err" < /dev/null
 }
-while IFS=$'\t' read -r name recipe; do
-  [ -e "policies/$name.safetensors" ] && continue # brought along
-  if [ "${TRAIN_ON:-cpu}" = cpu ]; then
-    train "$name" "$recipe" --threads 1 --tiles 8 --update 512 &
-  elif [ $SECONDS -lt "${TRAIN_UNTIL:-30}" ]; then
-    train "$name" "$recipe" --backend cuda < /dev/null
-  fi
-done < <(head -"$cores" list.tsv)
-wait
+given=() large=()
+while IFS=$'\t' read -r name recipe whose size; do
+  file=$(file_of "$name" "$recipe")
+  [ "$size" = large ] && large+=("$name=$file") || given+=("$name=$file")
+  [ "$whose" = - ] && [ ! -e "policies/$name.safetensors" ] && [ $SECONDS -lt "${TRAIN_UNTIL:-60}" ] && train "$name" "$file"
+done < list.tsv
+while IFS=$'\t' read -r name recipe whose _; do # after all are trained
+  [ "$whose" = - ] && continue
+  for folder in policies time; do [ -e "$folder/$whose.safetensors" ] && cp "$folder/$whose.safetensors" "$folder/$name.safetensors"; done
+done < list.tsv
 cp policies/*.safetensors "$out/policies/"
-say "trained $(ls policies | wc -l)"
+say "policies: $(ls policies | wc -l)"
 
-given=()
-while IFS=$'\t' read -r name recipe; do given+=("$name=$(file_of "$name" "$recipe")"); done < list.tsv
-own='learned:policies/{matrix}.safetensors' settled='learned:settled/{matrix}.safetensors' carried=learned:${TRANSFER:-mesh2e1.safetensors} constant=learned:constant64.safetensors,learned:constant8.safetensors
-unguarded=(--option guard=off --option stopping=paper --option column-sums=off --option ordering=natural --engine paper)
 bench() { # NAME SECONDS options
-  local name=$1 total=$2
+  local name=$1 total
+  total=$(awk -v s="$2" -v k="$scale" 'BEGIN { print s * k }')
   shift 2
-  ./bench_gpu_cg --out "$out/$name.json" --commit "${COMMIT:-}" --total-seconds "$total" "$@" > "$out/$name.txt" 2>&1
+  timeout 120 ./bench_gpu_cg --out "$out/$name.json" --commit "${COMMIT:-}" --total-seconds "$total" "$@" > "$out/$name.txt" 2>&1
   say "$name: $?, $(grep -c '"matrix"' "$out/$name.json") rows"
 }
-bench settle 6 --pairs 3 --seconds 0.5 --peers 0 --option ordering=natural --engine paper --policies "fixed:f64,$own" "${given[@]}"
-# Columns of the program's table: matrix, policy, n, nnz, iterations, ms.
-while IFS=$'\t' read -r name recipe; do
-  [ -e "policies/$name.safetensors" ] || continue
-  if awk -v m="$name" '$1 == m && $2 == "fixed:f64" { f = $6 } $1 == m && $2 ~ /^learned/ { l = $6 } END { exit !(f > 0 && l > 0 && l < 0.99 * f) }' "$out/settle.txt"
-  then cp "policies/$name.safetensors" "settled/$name.safetensors"; else cp constant64.safetensors "settled/$name.safetensors"; fi
-  cmp -s constant64.safetensors "settled/$name.safetensors" || say "$name keeps its policy"
-done < list.tsv
-cp settled/*.safetensors "$out/settled/"
-bench cg 14 --pairs 3 --seconds 2.5 "${unguarded[@]}" --policies "fixed:f64,$own,$settled,$carried,$constant,rule,fixed:f32,fixed:bf16,budget" "${given[@]}"
-bench product 6 --pairs 5 --seconds 1 --policies fixed:f64,auto "${given[@]}"
-bench jacobi 5 --pairs 3 --seconds 1 --precond jacobi "${unguarded[@]}" --policies "fixed:f64,$own,$settled" "${given[@]:0:$cores}"
-bench guarded 6 --pairs 3 --seconds 1 --peers 0 --option ordering=natural --engine paper --policies "fixed:f64,$own,$settled,$carried,rule,fixed:f32,fixed:bf16,budget" "${given[@]}"
-grep -hE 'error|cannot|not valid' "$out"/*.txt | head -5
+own='learned:policies/{matrix}.safetensors' saving='learned:time/{matrix}.safetensors' settled='learned:settled/{matrix}.safetensors'
+carried=learned:${TRANSFER:-mesh2e1.safetensors} constants=learned:constant64.safetensors,learned:constant8.safetensors,learned:constant4096.safetensors
+guarded=(--option ordering=natural --engine paper)
+unguarded=(--option guard=off --option stopping=paper --option column-sums=off "${guarded[@]}")
+
+# The fastest behind the guard that converges, by more than 1 % against FP64. Columns of the table: matrix, policy, n, nnz, iterations, ms.
+settle() { # SECONDS FILES...
+  bench settle "$1" --pairs 3 --seconds 0.6 --peers 0 "${guarded[@]}" --policies "fixed:f64,$own,$saving,fixed:f32,fixed:bf16" "${@:2}"
+  awk '/ converged / { if ($2 == "fixed:f64") { order[++n] = $1; best[$1] = 0.99 * $6; who[$1] = $2 } else if ($6 < best[$1]) { best[$1] = $6; who[$1] = $2 } }
+       END { for (i = 1; i <= n; i++) print order[i], who[order[i]] }' "$out/settle.txt" | tee "$out/settled.txt" | while read -r name who; do
+    case $who in
+      fixed:f64) from=kept64 ;;
+      fixed:f32) from=kept32 ;;
+      fixed:bf16) from=kept16 ;;
+      *) who=${who#learned:} from=${who%%/*}/$name ;;
+    esac
+    cp "$from.safetensors" "settled/$name.safetensors"
+  done
+  say "settled: $(cut -d' ' -f2 "$out/settled.txt" | sort | uniq -c | tr -s ' \n' ' ')"
+}
+settle 10 "${given[@]}"
+bench cg 22 --pairs 3 --seconds 2.5 "${unguarded[@]}" --policies "fixed:f64,$own,$carried,$constants,rule,fixed:f32,fixed:bf16,budget" "${given[@]}"
+bench guarded 16 --pairs 3 --seconds 1.5 --peers 0 "${guarded[@]}" --policies "fixed:f64,$own,$saving,$settled,$carried,rule,fixed:f32,fixed:bf16,budget" "${given[@]}"
+bench product 8 --pairs 5 --seconds 1 --policies fixed:f64,auto "${given[@]}"
+bench jacobi 8 --pairs 3 --seconds 1 --precond jacobi "${unguarded[@]}" --policies "fixed:f64,$own,fixed:f32,fixed:bf16" "${given[@]}"
+if [ ${#large[@]} -gt 0 ]; then
+  bench large-cg 20 --pairs 3 --seconds 4 "${unguarded[@]}" --policies "fixed:f64,$own,learned:constant64.safetensors,fixed:f32,fixed:bf16" "${large[@]}"
+  bench large-guarded 20 --pairs 3 --seconds 4 --peers 0 "${guarded[@]}" --policies "fixed:f64,$own,$saving,fixed:f32,fixed:bf16,budget" "${large[@]}"
+  bench large-product 10 --pairs 3 --seconds 3 --peers 0 --policies fixed:f64,auto "${large[@]}"
+fi
+grep -hE 'error|cannot|not valid' "$out"/*.txt | sort | uniq -c | head -8

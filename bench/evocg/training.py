@@ -13,7 +13,7 @@ FAST = "--reward paper --credit shared --learning-rate 1e-3 --entropy-weight 0.0
 WAYS = {"paper, each tile its own cost": "--reward paper", "the same, C(a) in bytes": "--reward paper --tile-cost 8", "cost shared": "--reward paper --credit shared", "cost shared, transitions are tiles": None,
         "cost shared, loss summed over tiles": "--reward paper --credit shared --loss sum", "cost shared, C(a) in bytes": "--reward paper --credit shared --tile-cost 8",
         "cost shared, loss summed, C(a) in bytes": "--reward paper --credit shared --loss sum --tile-cost 8", "cost shared, learning rate 1e-3, entropy 0.002": FAST,
-        "progress, as deployed without replacement": "--reward progress --format tilecsc --rhs ones --replace no", "progress, as deployed behind the guard": "--reward progress"}
+        "time, without replacement": "--reward time --format tilecsc --rhs ones --replace no", "time, residuals made true": "--reward time"}
 
 
 def options(way, tiles):
@@ -32,7 +32,7 @@ def main(argv=None):
             if r.returncode: print(r.stderr, file=sys.stderr); continue
             file.write_text(r.stdout)
         if not file.exists(): continue
-        t = data[way] = json.loads(file.read_text())
+        t = data[way] = told(file)
         lines.append([way, t["episodes"], t["updates"], f"{t['return_first']:.4g}", f"{t['return_last']:.4g}", f"{t['entropy']:.2f}", f"{t['iterations']} / {t['iterations_f64']}", " / ".join(percent(t[k]) for k in ("share_f64", "share_f32", "share_16")), f"{t['residual_true']:.1e}", t["interval"], f"{t['time_s']:.0f}"])
     first = data.get("paper, each tile its own cost")
     text = beside([[f"training on {args.transfer}", "below 15 min, \"converges within 1000 episodes\"", f"{first['time_s']:.0f} s, {first['episodes']} episodes" if first else "-"]])

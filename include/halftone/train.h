@@ -72,6 +72,12 @@ HT_API HT_MUST_CHECK ht_status ht_trainer_policy(ht_trainer *trainer, const void
 HT_API HT_MUST_CHECK ht_status ht_trainer_state(ht_trainer *trainer, const void **bytes, int64_t *size);
 HT_API HT_MUST_CHECK ht_status ht_trainer_resume(ht_trainer *trainer, const void *bytes, int64_t size);
 
+/* What a policy file tells of itself, as lines of a name and a text, such as "chosen": what was fastest at the end of the training,
+ * "learned", the network, or a fixed policy for which the file then stands. Index from 0 to ht_policy_about_count()-1. Errors:
+ * HT_BAD_ARGUMENT outside of these, HT_BAD_FILE, HT_BAD_FORMAT, HT_NO_MEMORY. */
+HT_API int ht_policy_about_count(void);
+HT_API HT_MUST_CHECK ht_status ht_policy_about_at(ht_context *ctx, const char *path, int index, const char **name, char *text, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

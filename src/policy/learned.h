@@ -13,11 +13,11 @@ typedef struct ht_learned {
   ht_network network;
   int interval;         /* K*: iterations between two decisions */
   char state[16];       /* "paper" of TILES, "features" of WINDOW */
-  char reward[16];      /* "paper", "progress" or "time" */
+  char reward[16];      /* "paper" or "time" */
   char actions[320];    /* what the outputs stand for, in order (ht_learned_actions); "": those usual for the kind */
   char trained_on[512]; /* as text */
   int for_device;       /* of WINDOW: learned for one, else for CPUs; elsewhere it is auto's rule */
-  char chosen[16];      /* of WINDOW: "learned", or the policy that was faster than the network; "": none competed */
+  char chosen[16];      /* of what competed at the end of the training: "learned", or the policy that was better; "": nothing competed */
   char contest[256];    /* their times, as text */
   uint64_t seed;
   int64_t episodes;

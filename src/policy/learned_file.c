@@ -256,9 +256,10 @@ static ht_status read_contest(reader *r) {
   if (!json_object_get(r->metadata, "chosen")) return HT_OK;
   HT_TRY(r->ctx, get_text(r, "chosen", &chosen));
   while (k < count && strcmp(known[k], chosen) != 0) k++;
-  HT_CHECK(r->ctx, k < count && (l->kind == HT_LEARNED_WINDOW || !k), HT_BAD_FORMAT,
-           "%s: expected 'learned', or of the kind window a policy that does not depend on files, as 'chosen', found '%.40s'" RETRAIN,
-           r->name, chosen);
+  int fits = k < count && (l->kind == HT_LEARNED_WINDOW || !k || !strncmp(chosen, "fixed:", 6)); /* what each kind competes with */
+  HT_CHECK(r->ctx, fits, HT_BAD_FORMAT,
+           "%s: expected 'learned', a fixed policy, or of the kind window auto or budget as 'chosen', found '%.40s'" RETRAIN, r->name,
+           chosen);
   snprintf(l->chosen, sizeof l->chosen, "%s", chosen);
   HT_TRY(r->ctx, copy_text(r, "contest", l->contest, sizeof l->contest));
   return HT_OK;

@@ -6,6 +6,8 @@
 
 /* In the place of the policy, from the next preparation on (copied; its texts are borrowed). */
 void ht_solver_set_chooser(ht_solver *solver, const ht_policy_chooser *chooser);
+/* In the place of what the option policy, learned:NAME, would read from a file at the next preparation. The solver takes it. */
+void ht_solver_set_learned(ht_solver *solver, ht_learned *learned);
 /* Of a solver that is prepared: until its next preparation. */
 const ht_policy_facts *ht_solver_facts(const ht_solver *solver);
 /* What its last solve read of the matrix in products, at each level; recomputed residuals are not among it. */

@@ -55,6 +55,7 @@ void ht_solver_forget(ht_solver *s) {
 void ht_solver_destroy(ht_solver *s) {
   if (!s) return;
   ht_solver_forget(s);
+  ht_learned_release(s->ctx, s->policy_given);
   ht_release(s->ctx, s->averaged.values);
   ht_release(s->ctx, s->own_diagonal);
   ht_release(s->ctx, s->column_reports);
@@ -118,6 +119,12 @@ void ht_solver_set_policy(ht_solver *s, ht_policy_fn fn, void *user) {
 
 void ht_solver_set_chooser(ht_solver *s, const ht_policy_chooser *chooser) {
   s->chooser = *chooser;
+  s->prepared = 0;
+}
+
+void ht_solver_set_learned(ht_solver *s, ht_learned *learned) {
+  ht_learned_release(s->ctx, s->policy_given);
+  s->policy_given = learned;
   s->prepared = 0;
 }
 
@@ -386,7 +393,8 @@ static ht_status give_network(ht_solver *s, ht_policy *p) {
 static ht_status make_named(ht_solver *s, const char *name) {
   ht_policy_options options = s->options.policy;
   if (name) snprintf(options.policy, sizeof options.policy, "%s", name);
-  HT_TRY(s->ctx, ht_policy_create(s->ctx, &options, &s->facts, &s->policy_read, &s->guard.asked, s->why));
+  HT_TRY(s->ctx,
+         ht_policy_create(s->ctx, &options, &s->facts, s->policy_given ? &s->policy_given : &s->policy_read, &s->guard.asked, s->why));
   return HT_OK;
 }
 

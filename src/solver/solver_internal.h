@@ -32,7 +32,8 @@ struct ht_solver {
   ht_loop *loop;
   ht_guard guard;
   ht_policy_facts facts;
-  ht_learned *policy_read; /* from a policy file, until the policy is made of it */
+  ht_learned *policy_given; /* training's, until the policy is made of it; else NULL */
+  ht_learned *policy_read;  /* the same from a policy file */
   char why[HT_REPORT_TEXT];
   ht_outcome refused; /* a typed outcome known before any iteration, else HT_CONVERGED */
   char refusal[HT_REPORT_TEXT];

@@ -160,7 +160,6 @@ ht_status ht_device_fetch_lane(ht_trainer *t, int number, ht_lane **fetched) {
   lane->episode = got.episode;
   lane->total = got.total;
   lane->lowest = c->norm_0 = c->reference = got.norm_0;
-  lane->owed = 0;
   c->iteration = got.iteration;
   c->norm_r = got.norm_r;
   c->rr = got.rr;

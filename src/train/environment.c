@@ -193,6 +193,16 @@ static double tiles_bytes(const ht_environment *e, const int64_t count[HT_LEVELS
   return bytes;
 }
 
+double ht_environment_bytes(const ht_environment *e, ht_level level) {
+  const ht_split_view *a = e->op ? e->op->split : NULL;
+  int64_t count[HT_LEVELS] = {[HT_LEVEL_16] = 0};
+  double bytes = 0;
+  count[level] = e->blocks;
+  if (!a) return tiles_bytes(e, count);
+  for (int64_t t = 0; t < a->tiles; t++) bytes += e->bytes[t * HT_LEVELS + level];
+  return bytes;
+}
+
 double ht_environment_share(const ht_environment *e, const int64_t count[HT_LEVELS], int64_t iterations) {
   return (tiles_bytes(e, count) + (double)iterations * e->bytes_vectors) / (e->bytes_64 + e->bytes_vectors);
 }
@@ -251,15 +261,18 @@ static void replace(ht_course *c, double *rr, double *change) {
   }
   *rr = e->backend->dot(e->ctx, e->padded, c->r, c->r);
   *change = sqrt(change2);
+  c->replaced = 1;
   c->norm_r = c->reference = sqrt(*rr);
   c->lowest = HT_LEVEL_64;
 }
 
 double ht_course_step(ht_course *c, int64_t most) {
   const ht_environment *e = c->environment;
-  double bytes = multiply(c), pq = e->backend->dot(e->ctx, e->padded, c->p, c->q), alpha = c->rr / pq;
+  c->read = multiply(c);
+  c->replaced = 0;
+  double pq = e->backend->dot(e->ctx, e->padded, c->p, c->q), alpha = c->rr / pq;
   c->iteration++;
-  double share = (bytes + e->bytes_vectors) / (e->bytes_64 + e->bytes_vectors);
+  double share = (c->read + e->bytes_vectors) / (e->bytes_64 + e->bytes_vectors);
   if (!(pq > 0) || !isfinite(alpha)) {
     c->broken = c->over = 1;
     return share;
@@ -279,15 +292,6 @@ double ht_course_step(ht_course *c, int64_t most) {
   e->backend->xpby(e->ctx, e->padded, c->r, change <= KEEP_DIRECTION * c->norm_r ? rr / c->rr : 0, c->p);
   c->rr = rr;
   return share;
-}
-
-double ht_course_gap(ht_course *c) {
-  const ht_environment *e = c->environment;
-  const int32_t *order = order_of(e);
-  subtract_product(c);
-  for (int64_t i = 0; i < e->n; i++) c->work[i] = c->scaled_q[order ? order[i] : i] - c->r[i];
-  double norm = sqrt(e->backend->dot(e->ctx, e->n, c->work, c->work)) / c->norm_0;
-  return isfinite(norm) ? norm : INFINITY;
 }
 
 double ht_course_true_residual(ht_course *c) {

@@ -34,6 +34,8 @@ struct ht_course {
   double reference;          /* ||r|| at the last replacement */
   int lowest;                /* ht_level since then */
   int over, reached, broken; /* broken: a value that is not finite, or p'Ap <= 0 */
+  double read;               /* bytes of the matrix, by the last step's product */
+  int replaced;              /* the last step put the true residual in the place of the recurrence's */
 };
 
 /* on_device: products are made elsewhere, in the storage tilecsc; only residuals are made here. */
@@ -45,6 +47,8 @@ void ht_environment_destroy(ht_environment *environment); /* NULL is allowed */
 ht_status ht_environment_solve(ht_environment *environment);
 /* The same from a solve that was made elsewhere. course: its iterate; reached, broken, residual: as it ended. */
 ht_status ht_environment_refer_to(ht_environment *environment, ht_course *course, double residual);
+/* What a product reads with all blocks at a level. */
+double ht_environment_bytes(const ht_environment *environment, ht_level level);
 /* Bytes of so many iterations, by those of one in FP64; count: tiles over the iterations, read at each level. Tile-CSC alone. */
 double ht_environment_share(const ht_environment *environment, const int64_t count[HT_LEVELS], int64_t iterations);
 
@@ -60,8 +64,6 @@ void ht_course_begin(const ht_environment *environment, uint64_t number, ht_cour
 void ht_course_right_side(const ht_environment *environment, uint64_t number, ht_course *course);
 /* One iteration with the levels in course->level; returns the bytes that it moves, by those in FP64. `most` iterations end it. */
 double ht_course_step(ht_course *course, int64_t most);
-/* ||b - A x - r|| / ||b||: how far the recurrence is from the truth; infinite where it is not finite. */
-double ht_course_gap(ht_course *course);
 /* ||b - A x|| / ||b|| in FP64 with the matrix as given; infinite where it is not finite. */
 double ht_course_true_residual(ht_course *course);
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include "train/rollout.h"
+#include "train/saving.h"
 #include "train/view.h"
 
 static void decide(const ht_packed *packed, ht_lane *lane, ht_judgement *j) {
@@ -28,19 +29,26 @@ void ht_judge(ht_rollout *r, const ht_packed *packed, int environment, int64_t i
   const ht_environment *e = r->environment[environment];
   ht_lane lane = r->judge;
   ht_course *c = &lane.course;
-  double bytes = 0;
+  double bytes = 0, read = 0;
+  int64_t looks = 0, replacements = 0;
   *j = (ht_judgement){.iterations_64 = e->iterations_64, .true_64 = e->true_64};
   ht_course_begin(e, 0, c);
   while (!c->over && !ht_stop_requested(r->ctx)) {
-    if (c->iteration % interval == 0) decide(packed, &lane, j);
+    if (c->iteration % interval == 0) {
+      decide(packed, &lane, j);
+      looks++;
+    }
     for (int64_t b = 0; b < e->blocks; b++) j->share[c->level[b]] += 1;
     bytes += ht_course_step(c, ht_most_iterations(e));
+    read += c->read;
+    replacements += c->replaced;
   }
   j->iterations = c->iteration;
   j->true_residual = ht_course_true_residual(c);
   j->reached = c->reached;
   for (int level = 0; level < HT_LEVELS; level++) j->share[level] /= (double)(e->blocks * (c->iteration > 0 ? c->iteration : 1));
-  j->time = bytes / (double)e->iterations_64 + 2 * ht_missing_progress(c);
+  j->time = r->saving ? ht_saving_time(r->saving[environment], c, read, replacements, looks)
+                      : bytes / (double)e->iterations_64 + 2 * ht_missing_progress(c);
 }
 
 /* A decision every 2^k iterations sees only the rises of iterations whose number ends in k zero bits or more. */

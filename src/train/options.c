@@ -67,22 +67,25 @@ ht_status ht_train_options_set(ht_context *ctx, ht_train_options *options, const
 }
 
 void ht_train_options_settle(ht_train_options *o) {
-  if (o->reward == HT_REWARD_AUTO) o->reward = o->state == HT_STATE_FEATURES ? HT_REWARD_TIME : HT_REWARD_PROGRESS;
+  if (o->reward == HT_REWARD_AUTO) o->reward = HT_REWARD_TIME;
   int paper = o->reward == HT_REWARD_PAPER;
   if (o->rhs == HT_RIGHT_SIDE_AUTO) o->rhs = paper ? HT_RIGHT_SIDE_ONES : HT_RIGHT_SIDE_RANDOM;
   if (o->format == HT_TRAIN_AUTO) o->format = paper ? HT_TRAIN_TILECSC : HT_TRAIN_SPLIT;
   if (o->replace == HT_REPLACE_AUTO) o->replace = paper ? HT_REPLACE_NO : HT_REPLACE_YES;
-  int time = o->reward == HT_REWARD_TIME;
-  if (o->learning_rate == 0) o->learning_rate = paper ? 1e-4 : time ? 2e-3 : 3e-4;
+  if (o->learning_rate == 0) o->learning_rate = paper ? 1e-4 : o->state == HT_STATE_FEATURES ? 2e-3 : 3e-4;
   if (o->gamma < 0) o->gamma = paper ? 0.99 : 1;
   if (o->gae_lambda < 0) o->gae_lambda = paper ? 0.95 : 0.9;
+  if (o->compete == HT_COMPETE_AUTO)
+    o->compete = o->reward == HT_REWARD_TIME && o->state == HT_STATE_PAPER && o->replace == HT_REPLACE_YES ? HT_COMPETE_YES : HT_COMPETE_NO;
   if (o->entropy_weight < 0) o->entropy_weight = paper ? 0.02 : 0.002;
 }
 
 ht_status ht_train_options_check(ht_context *ctx, const ht_train_options *o) {
   int features = o->state == HT_STATE_FEATURES;
-  HT_CHECK(ctx, features == (o->reward == HT_REWARD_TIME), HT_BAD_OPTION,
-           "the state features is trained with the reward time, and the state paper with paper or progress; use --reward auto");
+  HT_CHECK(ctx, !features || o->reward == HT_REWARD_TIME, HT_BAD_OPTION,
+           "the state features is trained with the reward time; use --reward auto");
+  HT_CHECK(ctx, !features || o->compete == HT_COMPETE_NO, HT_BAD_OPTION,
+           "a policy of the state features does not compete with constant levels, which are among its actions; use --compete no");
   HT_CHECK(ctx, !features || o->format == HT_TRAIN_SPLIT, HT_BAD_OPTION, "the state features is trained with --format split");
   HT_CHECK(ctx, !features || o->replace == HT_REPLACE_YES, HT_BAD_OPTION,
            "with the state features the solver replaces residuals itself; "

@@ -4,7 +4,7 @@
 #include "base/option.h"
 
 enum { HT_STATE_PAPER, HT_STATE_FEATURES };
-enum { HT_REWARD_AUTO, HT_REWARD_PAPER, HT_REWARD_PROGRESS, HT_REWARD_TIME };
+enum { HT_REWARD_AUTO, HT_REWARD_PAPER, HT_REWARD_TIME };
 enum { HT_RIGHT_SIDE_AUTO, HT_RIGHT_SIDE_ONES, HT_RIGHT_SIDE_RANDOM };
 enum { HT_REPLACE_AUTO, HT_REPLACE_YES, HT_REPLACE_NO };
 enum { HT_TRAIN_PRECOND_NONE, HT_TRAIN_PRECOND_JACOBI, HT_TRAIN_PRECOND_BOTH };
@@ -13,24 +13,24 @@ enum { HT_MACHINE_AUTO, HT_MACHINE_ANY, HT_MACHINE_THIS };
 enum { HT_JUDGE_AUTO, HT_JUDGE_MODEL, HT_JUDGE_TIME };
 enum { HT_LOSS_MEAN, HT_LOSS_SUM };
 enum { HT_CREDIT_OWN, HT_CREDIT_SHARED };
+enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
 
 #define HT_TRAIN_OPTIONS(X)                                                                                                                \
   X(INTEGER, episodes, 1000, 1, 1e9, AT_SOLVE, NULL, "solves to learn from, or, with the state features, passes over all of them")         \
   X(INTEGER, seed, 1, 0, 9e15, AT_SOLVE, NULL, "of all that is random; the same seed gives the same policy, to the bit")                   \
   X(CHOICE, state, 0, 0, 1, AT_SOLVE, "paper|features",                                                                                    \
     "what the policy sees: the direction, 64 entries at a time, without its size; or the whole solve in dimensionless numbers")            \
-  X(CHOICE, reward, 0, 0, 3, AT_SOLVE, "auto|paper|progress|time",                                                                         \
-    "equation 11 of the EvoCG paper, or the progress of the residual less the bytes read, settled by the true residual, or what the "      \
-    "solver itself saves of FP64's modelled time; auto: progress with the state paper, time with features, which take no other")           \
+  X(CHOICE, reward, 0, 0, 2, AT_SOLVE, "auto|paper|time",                                                                                  \
+    "equation 11 of the EvoCG paper, or what a solve whose residual is made true saves of FP64's modelled time; auto: time")               \
   X(TEXT, actions, 0, 0, 0, AT_SOLVE, "f64@1024,rule@1024,budget:0.03",                                                                    \
     "of the state features, f64 the first: f64, f32 or 16, with how far the residual may fall before it is replaced, budget:THETA, or "    \
     "rule, which is what auto takes by its rule, "                                                                                         \
     "and iterations to the next look")                                                                                                     \
   X(CHOICE, precond, 2, 0, 2, AT_SOLVE, "none|jacobi|both", "preconditioner of the solves (state features)")                               \
   X(REAL, late, 1, 0, 1000, AT_SOLVE, NULL,                                                                                                \
-    "what an iteration beyond 1.05 times those of FP64 costs more, in iterations of FP64 (reward time)")                                   \
+    "what an iteration beyond 1.05 times those of FP64 costs more, in iterations of FP64 (state features)")                                \
   X(CHOICE, machine, 0, 0, 2, AT_SOLVE, "auto|any|this",                                                                                   \
-    "whose time it is (reward time): that of any size of cache, or of this one's; auto: this one's with one matrix")                       \
+    "whose time it is (state features): that of any size of cache, or of this one's; auto: this one's with one matrix")                    \
   X(CHOICE, judge, 0, 0, 2, AT_SOLVE, "auto|model|time",                                                                                   \
     "how the policy competes with those that always do the same (state features): by modelled time, or by that of solves on the backend, " \
     "which auto takes on a GPU")                                                                                                           \
@@ -47,8 +47,8 @@ enum { HT_CREDIT_OWN, HT_CREDIT_SHARED };
     "iterations between two decisions; 0: with the reward paper the longest that delays under 10 % of the rises, else the one with the "   \
     "least traffic")                                                                                                                       \
   X(INTEGER, hidden, 64, 1, 256, AT_SOLVE, NULL, "units a layer")                                                                          \
-  X(REAL, learning_rate, 0, 0, 1, AT_SOLVE, NULL, "of Adam; 0: 1e-4 with the reward paper, 2e-3 with time, else 3e-4")                     \
-  X(REAL, gamma, -1, -1, 1, AT_SOLVE, NULL, "discount; -1: 0.99 with the reward paper, 1 with progress")                                   \
+  X(REAL, learning_rate, 0, 0, 1, AT_SOLVE, NULL, "of Adam; 0: 1e-4 with the reward paper, 2e-3 with the state features, else 3e-4")       \
+  X(REAL, gamma, -1, -1, 1, AT_SOLVE, NULL, "discount; -1: 0.99 with the reward paper, else 1")                                            \
   X(REAL, gae_lambda, -1, -1, 1, AT_SOLVE, NULL, "of the generalised advantage estimate; -1: 0.95 with the reward paper, else 0.9")        \
   X(INTEGER, update, 1024, 8, 1e6, AT_SOLVE, NULL, "transitions, iterations of CG, an update")                                             \
   X(INTEGER, epochs, 10, 1, 1000, AT_SOLVE, NULL, "passes over them")                                                                      \
@@ -66,6 +66,10 @@ enum { HT_CREDIT_OWN, HT_CREDIT_SHARED };
   X(REAL, gradient_clip, 0.5, 1e-6, 1e9, AT_SOLVE, NULL, "largest norm of a gradient")                                                     \
   X(INTEGER, lanes, 0, 0, 4096, AT_SOLVE, NULL,                                                                                            \
     "solves that run side by side, each with an equal part of an update's transitions; 0: 8, or about 32 on a GPU")                        \
+  X(CHOICE, compete, 0, 0, 2, AT_SOLVE, "auto|yes|no",                                                                                     \
+    "at the end keep the best of the network and of FP64, FP32 and 16 bits throughout, as the solver solves with them behind its guard, "  \
+    "by "                                                                                                                                  \
+    "modelled time, on a GPU by the clock (state paper); auto: with the reward time")                                                      \
   X(TEXT, backend, 0, 0, 0, AT_SOLVE, "auto",                                                                                              \
     "where solves and updates run: auto, cpu, cuda, or cuda:N for the N-th device from 0; a GPU takes the reward paper, and judges "       \
     "policies for "                                                                                                                        \

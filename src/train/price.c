@@ -26,8 +26,8 @@ static double exact_cost(const ht_price *p) {
 
 double ht_price_cost(const ht_price *p, const ht_stand *s) {
   double none = ht_policy_time(p->facts, 0), matrix = ht_policy_time(p->facts, s->bytes) - none;
-  return (double)s->iterations * none + matrix + (double)s->exact_products * exact_cost(p) +
-         (double)s->looks * ht_policy_look_cost(p->facts);
+  double look = ht_policy_look_cost(p->facts) + p->network * (double)p->n;
+  return (double)s->iterations * none + matrix + (double)s->exact_products * exact_cost(p) + (double)s->looks * look;
 }
 
 double ht_price_cost_64(const ht_price *p) {

@@ -9,7 +9,8 @@ typedef struct ht_price {
   const ht_policy_facts *facts; /* borrowed, as the next: of the prepared solver */
   const double *fallen;         /* lowest ||r|| by ||b|| in FP64 up to each iteration; iterations_64 + 1 of them */
   int64_t iterations_64, n;
-  double late; /* what an iteration beyond 1.05 times those of FP64 costs more, in iterations of FP64 */
+  double late;    /* what an iteration beyond 1.05 times those of FP64 costs more, in iterations of FP64 */
+  double network; /* what a look takes more, bytes a row: a network that is asked for each column block; 0: for the matrix */
 } ht_price;
 
 /* Where a solve stands. */

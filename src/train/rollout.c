@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/random.h"
+#include "train/saving.h"
 #include "train/view.h"
 
 /* ---- reward ---- */
@@ -21,26 +22,6 @@ static double progress(const ht_environment *e, double residual) {
 
 double ht_missing_progress(ht_course *c) { return 1 - progress(c->environment, ht_course_true_residual(c)); }
 
-/* What a gap between the recurrence and the truth will take away at the end, on the same scale. */
-static double owed_by(const ht_environment *e, double gap) {
-  double target = fmax(e->options->rtol, e->true_64), over = fmin(gap / target, 1 / target);
-  return log1p(over * over) / (-2 * log(target));
-}
-
-/* Progress less the share of the FP64 solve's bytes. The sum over an episode is what it saves against FP64, if the true residual is where
- * it should be: what is missing there counts twice, as progress that was not made and as the bytes that make up for it in FP64. Each
- * iteration is charged for what it adds to the gap, and the last one settles with the true residual. */
-static double reward_progress(ht_lane *lane, double share) {
-  ht_course *c = &lane->course;
-  const ht_environment *e = c->environment;
-  double before = progress(e, lane->lowest / c->norm_0), owed = lane->owed, cost = share / (double)e->iterations_64;
-  if (c->norm_r < lane->lowest) lane->lowest = c->norm_r;
-  double after = progress(e, lane->lowest / c->norm_0);
-  lane->owed = 2 * owed_by(e, ht_course_gap(c));
-  if (!c->over) return after - before - (lane->owed - owed) - cost;
-  return 1 - 2 * ht_missing_progress(c) - before + owed - cost;
-}
-
 /* ---- a step ---- */
 
 static int64_t pick(const ht_rollout *r, const ht_lane *lane, int64_t index) {
@@ -53,10 +34,24 @@ static int64_t picks(const ht_rollout *r, const ht_lane *lane) {
   return blocks < r->batch.most_rows ? blocks : r->batch.most_rows;
 }
 
-/* A level for every block, sampled; those picked are written down as transition t. */
+/* With the reward time all tiles of an episode share one, and it holds to the end: what a level does shows in the solve as a whole, and
+ * late, and could be told of neither a tile nor an iteration that takes it alone. Multiples of the golden ratio spread evenly over [0, 1),
+ * however few episodes there are. */
+static double draw(const ht_rollout *r, const ht_lane *lane, int64_t tile) {
+  static const double GOLDEN = 0.6180339887498949;
+  uint64_t seed = (uint64_t)r->options->seed;
+  if (r->saving) {
+    int64_t number = lane->episode / r->environments;
+    double u = GOLDEN * (double)number + ht_learning_draw(seed, 0, 0, 0, 1);
+    return u - floor(u);
+  }
+  return ht_learning_draw(seed, lane->episode, lane->course.iteration, tile, lane->course.environment->blocks);
+}
+
+/* A level for every block, sampled; those picked are written down as transition t, unless it is negative. */
 static void act(ht_rollout *r, const ht_packed *packed, ht_lane *lane, int64_t t) {
   ht_course *c = &lane->course;
-  int64_t blocks = c->environment->blocks, next = 0, count = picks(r, lane), wanted = pick(r, lane, 0);
+  int64_t blocks = c->environment->blocks, next = 0, count = t < 0 ? 0 : picks(r, lane), wanted = t < 0 ? -1 : pick(r, lane, 0);
   int inputs = packed->layer[0].inputs, width = packed->layer[HT_PACKED_LAYERS - 1].out;
   double value = 0;
   for (int64_t first = 0; first < blocks; first += lane->rows.rows) {
@@ -66,7 +61,7 @@ static void act(ht_rollout *r, const ht_packed *packed, ht_lane *lane, int64_t t
     for (int64_t b = 0; b < rows; b++) {
       float *y = lane->rows.activation[HT_PACKED_LAYERS] + b * width;
       ht_learning_log_softmax(packed->actions, y);
-      double u = ht_learning_draw((uint64_t)r->options->seed, lane->episode, c->iteration, first + b, blocks);
+      double u = draw(r, lane, first + b);
       int action = ht_learning_sample(packed->actions, y, u);
       c->level[first + b] = ht_view_level(action);
       for (; first + b == wanted; wanted = next < count ? pick(r, lane, next) : -1) {
@@ -78,6 +73,7 @@ static void act(ht_rollout *r, const ht_packed *packed, ht_lane *lane, int64_t t
       }
     }
   }
+  if (t < 0) return;
   r->batch.rows[t] = (int32_t)count;
   r->value[t] = (float)(value / (double)count);
 }
@@ -95,13 +91,18 @@ static float value_now(ht_rollout *r, const ht_packed *packed, ht_lane *lane) {
   return (float)(value / (double)count);
 }
 
+/* With the reward time. */
+static int right_side_of(const ht_rollout *r, const ht_lane *lane) {
+  return ht_saving_right_side(r->options, lane->episode / r->environments);
+}
+
 static void begin_episode(ht_rollout *r, int k) {
   ht_lane *lane = &r->lane[k];
   lane->episode = lane->episode < 0 ? k : lane->episode + r->options->lanes;
-  ht_course_begin(r->environment[lane->episode % r->environments], (uint64_t)lane->episode, &lane->course);
+  uint64_t right_side = r->saving ? (uint64_t)right_side_of(r, lane) : (uint64_t)lane->episode;
+  ht_course_begin(r->environment[lane->episode % r->environments], right_side, &lane->course);
   lane->total = 0;
   lane->lowest = lane->course.norm_0;
-  lane->owed = 0;
 }
 
 int64_t ht_most_iterations(const ht_environment *e) { return e->iterations_64 + (e->iterations_64 + 1) / 2; }
@@ -113,12 +114,34 @@ static void run_lane(ht_rollout *r, const ht_packed *packed, int k) {
   for (int64_t t = k * r->steps; t < (k + 1) * r->steps; t++) {
     if (c->over) begin_episode(r, k);
     act(r, packed, lane, t);
-    double before = c->norm_r, share = ht_course_step(c, ht_most_iterations(c->environment));
-    double reward = r->options->reward == HT_REWARD_PAPER ? reward_paper(c, before, r->options->tile_cost) : reward_progress(lane, share);
+    double before = c->norm_r;
+    ht_course_step(c, ht_most_iterations(c->environment));
+    double reward = reward_paper(c, before, r->options->tile_cost);
     lane->total += reward;
     r->reward[t] = (float)reward;
     r->last[t] = (uint8_t)c->over;
     if (c->over) r->lane_finished[k * r->steps + r->lane_finished_count[k]++] = (ht_episode){lane->episode, c->iteration, lane->total};
+  }
+}
+
+/* Reward time: whole episodes, whose transitions all have what the episode came to. A step of one tells nothing: the residual has plateaus
+ * and humps of its own. A decision, which holds until the next, is a transition; from long solves as many are taken as a lane has room for,
+ * and what has no room at the end still decides. */
+static void run_whole_episodes(ht_rollout *r, const ht_packed *packed, int k) {
+  ht_lane *lane = &r->lane[k];
+  ht_course *c = &lane->course;
+  int64_t end = (k + 1) * r->steps, t = k * r->steps;
+  r->lane_finished_count[k] = 0;
+  while (t < end) {
+    begin_episode(r, k);
+    int64_t begun = t, apart = c->environment->iterations_64 / r->steps > 0 ? c->environment->iterations_64 / r->steps : 1;
+    while (!c->over) {
+      if (c->iteration % apart == 0) act(r, packed, lane, t < end ? t++ : -1);
+      ht_course_step(c, ht_most_iterations(c->environment));
+      lane->total += ht_saving_reward(r->saving[lane->episode % r->environments], right_side_of(r, lane), lane);
+    }
+    for (int64_t i = begun; i < t; i++) r->batch.advantage[i] = r->batch.target[i] = (float)lane->total;
+    r->lane_finished[k * r->steps + r->lane_finished_count[k]++] = (ht_episode){lane->episode, c->iteration, lane->total};
   }
 }
 
@@ -138,6 +161,10 @@ void ht_rollout_collect(ht_rollout *r, const ht_packed *packed) {
   int threads = r->ctx->threads, lanes = (int)r->options->lanes;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
   for (int k = 0; k < lanes; k++) {
+    if (r->saving) {
+      run_whole_episodes(r, packed, k);
+      continue;
+    }
     run_lane(r, packed, k);
     estimate_advantages(r, packed, k);
   }

@@ -13,7 +13,6 @@ typedef struct ht_lane {
   ht_activations rows;  /* the tiles that go through the network together */
   int64_t episode;      /* its number; -1 before the first */
   double total, lowest; /* of the rewards so far; ||r|| */
-  double owed;          /* progress that the recurrence claims and the gap to the truth takes away */
 } ht_lane;
 
 typedef struct ht_rollout {
@@ -30,7 +29,8 @@ typedef struct ht_rollout {
   int64_t finished_count;
   ht_episode *lane_finished;
   int64_t *lane_finished_count;
-  ht_lane judge; /* for ht_judge */
+  ht_lane judge;                   /* for ht_judge */
+  struct ht_saving *const *saving; /* an environment each, of the reward time; else NULL. Borrowed */
 } ht_rollout;
 
 /* on_device: the lanes are elsewhere, and nothing is collected here. */

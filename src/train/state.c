@@ -3,7 +3,7 @@
 #include "base/random.h"
 #include "train/device.h"
 
-static const char MAGIC[16] = "halftone-train2";
+static const char MAGIC[16] = "halftone-train3";
 
 /* Walks over the pieces of the state in order, and measures, writes or reads each. */
 typedef struct walk {
@@ -48,7 +48,6 @@ static ht_status pieces(walk *w, ht_trainer *t) {
     piece(w, &lane->episode, sizeof lane->episode);
     piece(w, &lane->total, sizeof lane->total);
     piece(w, &lane->lowest, sizeof lane->lowest);
-    piece(w, &lane->owed, sizeof lane->owed);
     course_pieces(w, &lane->course, padded);
     if (t->learner && w->what == READ) HT_TRY(t->ctx, ht_device_place_lane(t, k));
   }

@@ -7,8 +7,10 @@
 #include "base/random.h"
 #include "halftone/version.h"
 #include "policy/learned_file.h"
+#include "train/compete_tiles.h"
 #include "train/device.h"
 #include "train/initialise.h"
+#include "train/saving.h"
 
 /* ---- life ---- */
 
@@ -30,7 +32,9 @@ static void forget(ht_trainer *t) {
   ht_context *ctx = t->ctx;
   ht_device_release(t);
   for (int k = 0; k < t->matrices; k++) ht_environment_destroy(t->environment[k]);
+  for (int k = 0; k < t->matrices; k++) ht_saving_destroy(ctx, t->saving[k]);
   memset(t->environment, 0, sizeof t->environment);
+  memset(t->saving, 0, sizeof t->saving);
   ht_ppo_destroy(t->ppo);
   ht_rollout_destroy(t->rollout);
   ht_window_destroy(t->window);
@@ -130,6 +134,14 @@ static ht_status prepare_rollout(ht_trainer *t, int64_t *transitions, int64_t *r
   return HT_OK;
 }
 
+static ht_status prepare_savings(ht_trainer *t) {
+  int rewarded = t->options.reward == HT_REWARD_TIME;
+  for (int k = 0; k < t->matrices && (rewarded || t->options.compete == HT_COMPETE_YES); k++)
+    HT_TRY(t->ctx, ht_saving_create(t->environment[k], &t->saving[k]));
+  t->rollout->saving = rewarded ? t->saving : NULL;
+  return HT_OK;
+}
+
 static ht_status prepare(ht_trainer *t) {
   ht_context *ctx = t->ctx;
   const ht_train_options *o = &t->options;
@@ -160,7 +172,7 @@ static ht_status prepare(ht_trainer *t) {
   if (is_window(t)) return HT_OK; /* its FP64 solves are made */
   if (ht_trains_on_device(t)) return ht_device_prepare(t);
   for (int k = 0; k < t->matrices; k++) HT_TRY(ctx, ht_environment_solve(t->environment[k]));
-  return HT_OK;
+  return prepare_savings(t);
 }
 
 ht_status ht_trainer_prepare(ht_trainer *t) {
@@ -242,20 +254,23 @@ static ht_status judge_all(ht_trainer *t, int64_t interval, ht_judgement *judgem
   return HT_OK;
 }
 
+/* By the reward time: looks have their price. */
+static int is_priced(const ht_trainer *t) { return t->rollout && t->rollout->saving; }
+
 /* Solves are learned from, a transition each: how many between two judgements are enough to make these cheap. */
 static int64_t transitions_between(const ht_trainer *t) {
   enum { EPISODES_BETWEEN = 8, UPDATES_BETWEEN = 8 };
-  int64_t one = 0;
+  int64_t one = 0, beside = t->options.lanes / t->matrices; /* a judged solve runs alone: the less often, the more of them run at once */
   if (t->window) return UPDATES_BETWEEN * t->window->rows;
   for (int k = 0; k < t->matrices; k++) one += t->environment[k]->iterations_64;
-  return EPISODES_BETWEEN * one;
+  return (beside > EPISODES_BETWEEN ? beside : EPISODES_BETWEEN) * one;
 }
 
 /* By which weights are kept, the less the better: traffic, or what is saved of modelled time. */
 static ht_status weigh(ht_trainer *t, double *weight) {
   ht_judgement judgement[HT_MOST_CASES];
   if (!is_window(t)) {
-    HT_TRY(t->ctx, judge_all(t, 1, judgement, weight));
+    HT_TRY(t->ctx, judge_all(t, is_priced(t) ? HT_LEARNED_LONGEST : 1, judgement, weight)); /* priced looks are rare */
     return HT_OK;
   }
   *weight = 1 - ht_window_worth(t->window, &t->deployed_packed);
@@ -279,24 +294,13 @@ static ht_status judge_weights(ht_trainer *t) {
   return HT_OK;
 }
 
-/* The bytes of the directions that decisions every so many iterations look at, against those of the FP64 solves. */
-static double traffic_of_looks(const ht_trainer *t, int64_t interval, const ht_judgement *judgement) {
-  double sum = 0;
-  for (int k = 0; k < t->matrices; k++) {
-    const ht_environment *e = t->environment[k];
-    double looks = ceil((double)judgement[k].iterations / (double)interval);
-    sum += looks * 8 * (double)e->padded / ((e->bytes_64 + e->bytes_vectors) * (double)judgement[k].iterations_64);
-  }
-  return sum / t->matrices;
-}
-
 static int64_t count_missed(const ht_trainer *t, const ht_judgement *judgement) {
   int64_t missed = 0;
   for (int k = 0; k < ht_trainer_cases(t); k++) missed += judgement[k].iterations_64 > 0 && !judgement[k].reached;
   return missed;
 }
 
-/* Of 1, 2, 4, ... the one with the least traffic, looks included, that costs no solve its end. `one`: judgements with 1. */
+/* Of 1, 2, 4, ... the one with the least time, looks included, that costs no solve its end. `one`: judgements with 1. */
 static ht_status choose_cheapest_interval(ht_trainer *t, const ht_judgement *one) {
   ht_judgement j[HT_MOST_MATRICES] = {{0}};
   double least = INFINITY, traffic;
@@ -304,7 +308,6 @@ static ht_status choose_cheapest_interval(ht_trainer *t, const ht_judgement *one
   t->interval = 1;
   for (int64_t interval = 1; interval <= HT_LEARNED_LONGEST && !ht_stop_requested(t->ctx); interval *= 2) {
     HT_TRY(t->ctx, judge_all(t, interval, j, &traffic));
-    traffic += traffic_of_looks(t, interval, j);
     if (count_missed(t, j) > missed || !(traffic < least)) continue;
     least = traffic;
     t->interval = interval;
@@ -326,14 +329,38 @@ static ht_status choose_interval(ht_trainer *t, const ht_judgement *one, ht_judg
   return HT_OK;
 }
 
+/* Which of the network and the constant levels the policy will stand for. */
+static ht_status let_compete(ht_trainer *t, ht_train_report *report) {
+  double time[HT_RIVALS];
+  int best;
+  size_t used = 0;
+  *t->fastest = *t->contest = 0;
+  if (t->options.compete != HT_COMPETE_YES) return HT_OK;
+  HT_TRY(t->ctx, ht_compete_tiles(t, time, &best));
+  double *told[HT_RIVALS] = {&report->time_network, NULL, &report->time_f32, &report->time_16};
+  for (int k = 0; k < HT_RIVALS; k++) {
+    if (told[k]) *told[k] = isfinite(time[k]) ? time[k] : NAN;
+    used += (size_t)snprintf(t->contest + used, sizeof t->contest - used, "%s%s %.3f", k ? ", " : "", ht_rival_names[k], time[k]);
+  }
+  snprintf(t->contest + used, sizeof t->contest - used, " of FP64's time, %s %s", t->saving[0] ? "by the model of" : "measured on",
+           t->backend->name);
+  snprintf(t->fastest, sizeof t->fastest, "%s", ht_rival_names[best]);
+  snprintf(report->chosen, sizeof report->chosen, "%s", t->fastest);
+  snprintf(report->contest, sizeof report->contest, "%s", t->contest);
+  return HT_OK;
+}
+
 static const char *judged_on(const ht_trainer *t) { return t->device ? t->device->name : t->backend->name; }
 
-/* Against policies that always do the same: the policy file holds whichever is the fastest. */
-static ht_status compete(ht_trainer *t, ht_train_report *report) {
+/* Of policies for whole matrices, against policies that always do the same. */
+static ht_status let_windows_compete(ht_trainer *t, ht_train_report *report) {
+  ht_contest contest;
   int measured = t->options.judge == HT_JUDGE_TIME || (t->options.judge == HT_JUDGE_AUTO && t->device);
-  HT_TRY(t->ctx, ht_compete(t->window, &t->deployed, t->device ? t->options.backend : "cpu", measured, &t->contest));
-  snprintf(report->chosen, sizeof report->chosen, "%s", ht_contestant_name(t->contest.winner));
-  ht_contest_print(&t->contest, judged_on(t), report->contest, sizeof report->contest);
+  HT_TRY(t->ctx, ht_compete(t->window, &t->deployed, t->device ? t->options.backend : "cpu", measured, &contest));
+  snprintf(t->fastest, sizeof t->fastest, "%s", ht_contestant_name(contest.winner));
+  ht_contest_print(&contest, judged_on(t), t->contest, sizeof t->contest);
+  snprintf(report->chosen, sizeof report->chosen, "%s", t->fastest);
+  snprintf(report->contest, sizeof report->contest, "%s", t->contest);
   return HT_OK;
 }
 
@@ -345,10 +372,11 @@ static ht_status judge_best(ht_trainer *t, ht_train_report *report) {
   if (is_window(t)) {
     HT_TRY(t->ctx, judge_all(t, 1, j, &report->traffic));
     t->interval = t->window->chooser.interval; /* the actions say when */
-    HT_TRY(t->ctx, compete(t, report));
+    HT_TRY(t->ctx, let_windows_compete(t, report));
   } else {
     HT_TRY(t->ctx, judge_all(t, 1, one, &report->traffic));
     HT_TRY(t->ctx, choose_interval(t, one, j, report));
+    HT_TRY(t->ctx, let_compete(t, report));
   }
   report->missed = count_missed(t, j);
   report->interval = t->interval;
@@ -525,7 +553,7 @@ ht_status ht_trainer_policy(ht_trainer *t, const void **bytes, int64_t *size) {
   HT_NEED(NULL, t);
   HT_NEED(t->ctx, bytes);
   HT_NEED(t->ctx, size);
-  static const char *const rewards[] = {"auto", "paper", "progress", "time"};
+  static const char *const rewards[] = {"auto", "paper", "time"};
   HT_CHECK(t->ctx, t->prepared && t->interval, HT_BAD_ARGUMENT, "there is no policy before a training has run");
   ht_learned learned = {
       .kind = kind(t), .network = t->network, .interval = (int)t->interval, .seed = (uint64_t)t->options.seed, .episodes = t->at.episodes};
@@ -534,10 +562,10 @@ ht_status ht_trainer_policy(ht_trainer *t, const void **bytes, int64_t *size) {
   if (is_window(t)) {
     snprintf(learned.actions, sizeof learned.actions, "%s", t->options.actions);
     learned.for_device = t->device != NULL;
-    snprintf(learned.chosen, sizeof learned.chosen, "%s", ht_contestant_name(t->contest.winner));
-    ht_contest_print(&t->contest, judged_on(t), learned.contest, sizeof learned.contest);
   }
   snprintf(learned.reward, sizeof learned.reward, "%s", rewards[t->options.reward]);
+  snprintf(learned.chosen, sizeof learned.chosen, "%s", t->fastest);
+  snprintf(learned.contest, sizeof learned.contest, "%s", t->contest);
   snprintf(learned.trained_on, sizeof learned.trained_on, "%s", t->trained_on);
   snprintf(learned.version, sizeof learned.version, "%s", ht_version());
   ht_release(t->ctx, t->bytes);

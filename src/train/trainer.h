@@ -39,13 +39,14 @@ struct ht_trainer {
   float *best;                  /* weights */
   ht_packed deployed_packed;
   ht_ppo *ppo;
-  ht_rollout *rollout; /* of the state paper */
-  ht_window *window;   /* of the state features */
+  ht_rollout *rollout;                        /* of the state paper */
+  ht_window *window;                          /* of the state features */
+  struct ht_saving *saving[HT_MOST_MATRICES]; /* of the reward time with the state paper, and where models compete */
   ht_train_counters at;
   double *returns; /* an episode each */
   int64_t *iterations, room;
   int64_t interval;
-  ht_contest contest; /* of the state features */
+  char fastest[16], contest[256]; /* chosen and contest of ht_learned */
   double time_rollout_s, time_update_s, time_judge_s;
   void *bytes; /* what was last handed out */
 };

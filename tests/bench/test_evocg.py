@@ -68,7 +68,7 @@ class Experiments(unittest.TestCase):
         return text, json.loads((self.out / f"out/{name}.json").read_text())
 
     def test_all_run_to_their_tables(self):
-        for name in ("training", "precision", "rule", "transfer", "jacobi", "cost", "reuse", "fp8"):
+        for name in ("training", "precision", "rule", "transfer", "jacobi", "cost", "saving", "reuse", "fp8"):
             with self.subTest(name):
                 text, data = self.run_one(name)
                 self.assertIn("small" if name != "training" else "mesh", text)
@@ -96,7 +96,7 @@ class Experiments(unittest.TestCase):
         for policy, (iterations, residual, us) in policies.items():
             row = dict.fromkeys(fields)
             row.update(matrix="small", recipe="stencil2d", policy=policy, outcome="recursive_only" if residual > 1e-10 else "converged", iterations=iterations, products=iterations + 1, replacements=0, n=576, nnz=2784,
-                       pairs=3, residual_true=residual, us_per_iteration=us, time_min_s=1e-3, time_max_s=2e-3, time_certificate_s=1e-5, speedup_f64_min=1, speedup_f64_max=1, bytes_matrix=60000, format="tilecsc", error="",
+                       pairs=3, residual_true=residual, error_known=10 * residual, us_per_iteration=us, time_min_s=1e-3, time_max_s=2e-3, time_certificate_s=1e-5, speedup_f64_min=1, speedup_f64_max=1, bytes_matrix=60000, format="tilecsc", error="",
                        bytes_f64=2784 * 20.0 * iterations, bytes_f32=0, bytes_16=0, time_cusparse_s=8e-3, time_graph_s=2e-3, us_per_iteration_cusparse=80.0, us_product_cusparse=20.0)
             rows.append(row)
         folder, out = self.out / "card", self.out / "of-card"
@@ -115,6 +115,7 @@ class Experiments(unittest.TestCase):
         self.assertIn("| product's share of FP64 CG, mean | 67.1 % | 25.0 % (cuSPARSE, sample form) |", texts["endtoend"])
         self.assertIn("| paper's engine, FP64 against cuSPARSE | - | 2.00 (2.00 to 2.00, 1 matrices) |", texts["endtoend"])
         self.assertIn("| policy, mean | 1.09 % | 5.00 % |", texts["cost"])
+        self.assertIn("| error against the known solution by FP64's: geometric mean, worst | - | 2, 2 |", texts["precision"])
 
     def test_emulation_follows_the_command(self):
         path = self.out / "e.npz"

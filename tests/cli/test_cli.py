@@ -245,7 +245,8 @@ class Train(Cli):
         self.assertEqual((report["outcome"], report["options"]["episodes"], report["missed"]), ("finished", 20, 0))
         self.assertEqual(len(pathlib.Path(history).read_text().splitlines()), report["episodes"] + 1)
         solved = self.solves(self.a, "--policy", f"learned:{policy}")
-        self.assertIn(f"learned in {report['episodes']} episodes on", solved["policy_chosen"])
+        self.assertIn(f"{report['episodes']} episodes on" if report["chosen"] == "learned" else report["contest"], solved["policy_chosen"])
+        self.assertEqual(report["chosen"], json.loads(run("info", policy, "--json")[1])["chosen"])
         self.assertIn("FP64", self.train("-o", policy, "--episodes", "2"))
         self.assertEqual(self.train("-o", policy, "--episodes", "2", "--quiet"), "")
 
@@ -280,7 +281,7 @@ class Train(Cli):
         self.fails("needs a matrix file", "train", "-o", policy)
         self.fails("did you mean '--episodes'", "train", self.a, "-o", policy, "--episode", "3")
         self.fails("not the state of a training", "train", self.a, "-o", policy, "--resume", self.a)
-        self.fails("cpu", "train", self.a, "-o", policy, "--backend", "cuda", "--reward", "progress")
+        self.fails("cpu", "train", self.a, "-o", policy, "--backend", "cuda", "--reward", "time")
         self.fails("lanes", "train", self.a, "-o", policy, "--lanes", "9", "--update", "8")
         self.fails("--threads takes", "train", self.a, "-o", policy, "--threads", "many")
         self.assertFalse(os.path.exists(policy))
@@ -786,6 +787,19 @@ class Others(Cli):
             self.assertIn(word, out)
         about = json.loads(run("info", "--json")[1])
         self.assertIn("portable", about["kernels"])
+
+    def test_info_about_a_policy(self):
+        policy = self.path("told.safetensors")
+        status, out, err = run("train", self.a, "-o", policy, "--episodes", "4", "--update", "64", "--minibatch", "16", "--seed", "7", "--json")
+        self.assertEqual(status, 0, err)
+        chosen = json.loads(out)["chosen"]
+        self.assertIn(chosen, ("learned", "fixed:f64", "fixed:f32", "fixed:bf16"))
+        status, out, err = run("info", policy)
+        self.assertEqual((status, err), (0, ""))
+        for word in ("tiles", "f64,f32,16", "two layers of 64 units", "time", os.path.basename(self.a)): self.assertIn(word, out)
+        told = json.loads(run("info", policy, "--json")[1])
+        self.assertEqual((told["policy"], told["seed"], told["chosen"]), (str(policy), "7", chosen))
+        self.assertEqual(run("info", self.path("none.safetensors"))[0], 2)
 
     def test_info_about_a_matrix(self):
         status, out, err = run("info", self.a)

@@ -7,6 +7,8 @@
 #include "backend/cuda/learner.h"
 #include "halftone/halftone.h"
 #include "support/generated.h"
+#include "policy/learned_file.h"
+#include "train/compete_tiles.h"
 #include "train/device.h"
 #include "train/initialise.h"
 
@@ -400,10 +402,35 @@ static void states_move_between_backends(void **state) {
   gpu_close(&g);
 }
 
+/* By the clock, on the device; what is kept is the fastest but for a per cent, which solves of the same level differ by. */
+static void policies_compete_on_the_device(void **state) {
+  (void)state;
+  gpu g = gpu_open();
+  ht_matrix *a;
+  ht_train_report r;
+  int64_t size;
+  const void *bytes;
+  ht_learned *learned;
+  generate(&g, "stencil2d size=60 coefficients=lognormal", &a);
+  ht_trainer *t = trainer(&g, "cuda", "40", a);
+  OK(ht_trainer_set_option(t, "compete", "yes"));
+  OK(ht_trainer_run(t, &r));
+  OK(ht_trainer_policy(t, &bytes, &size));
+  OK(ht_learned_parse(g.ctx, bytes, size, "kept", &learned));
+  const double time[HT_RIVALS] = {r.time_network, 1, r.time_f32, r.time_16};
+  int best = 0;
+  while (best < HT_RIVALS - 1 && strcmp(r.chosen, ht_rival_names[best]) != 0) best++;
+  assert_string_equal(learned->chosen, ht_rival_names[best]);
+  for (int k = 0; k < HT_RIVALS; k++) assert_true(time[k] > 0.2 && time[k] < 5 && time[best] <= time[k] / 0.99 + 1e-12);
+  ht_learned_release(g.ctx, learned);
+  ht_trainer_destroy(t);
+  ht_matrix_destroy(a);
+  gpu_close(&g);
+}
+
 static void it_refuses_what_it_cannot_do(void **state) {
   (void)state;
-  static const char *const options[][2] = {
-      {"reward", "progress"}, {"format", "split"}, {"replace", "yes"}, {"hidden", "65"}, {"tiles", "33"}};
+  static const char *const options[][2] = {{"reward", "time"}, {"format", "split"}, {"replace", "yes"}, {"hidden", "65"}, {"tiles", "33"}};
   gpu g = gpu_open();
   ht_matrix *a;
   ht_train_report r;
@@ -427,6 +454,7 @@ int main(void) {
       cmocka_unit_test(no_step_goes_to_nowhere),         cmocka_unit_test(transitions_are_those_of_the_cpu),
       cmocka_unit_test(judgements_are_those_of_the_cpu), cmocka_unit_test(a_training_has_one_result_and_goes_on),
       cmocka_unit_test(states_move_between_backends),    cmocka_unit_test(it_refuses_what_it_cannot_do),
+      cmocka_unit_test(policies_compete_on_the_device),
   };
   if (!gpu_present()) return GPU_SKIPPED;
   return cmocka_run_group_tests(tests, NULL, NULL);

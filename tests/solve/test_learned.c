@@ -109,6 +109,38 @@ static void fp64_is_fp64(void **state) {
   ht_context_destroy(ctx);
 }
 
+/* A policy that training chose in the network's place is that policy, however the network would choose. */
+static void chosen_levels_are_fixed_policies(void **state) {
+  static const char *const fixed[] = {"fixed:f64", "fixed:f32", "fixed:bf16"};
+  static settings_list how[] = {{{"engine", "fused"}}, {{"format", "tilecsc"}, {"precond", "none"}}};
+  ht_context *ctx;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  ht_matrix *a = make(ctx, "stencil2d", "size", "40", "coefficients", "lognormal");
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *y = vector(n), *b = vector(n), *known = vector(n);
+  known_solution(a, known, b);
+  for (int k = 0; k < 3; k++) {
+    char policy[2 * PATH_SIZE];
+    ht_learned *l = learned_random(ctx, HT_LEARNED_TILES, 8, 1, 3);
+    snprintf(l->chosen, sizeof l->chosen, "%s", fixed[k]);
+    say(ctx, l, "chosen", policy);
+    for (size_t h = 0; h < sizeof how / sizeof *how; h++) {
+      ht_report level = solve_with(ctx, a, fixed[k], how[h], b, x), r = solve_with(ctx, a, policy, how[h], b, y);
+      assert_int_equal(r.outcome, HT_CONVERGED);
+      assert_int_equal(r.iterations, level.iterations);
+      assert_int_equal(r.products, level.products);
+      assert_memory_equal(x, y, (size_t)n * sizeof *x);
+      assert_non_null(strstr(r.policy_chosen, "the fastest in training"));
+      assert_string_equal(r.policy, "learned:chosen");
+    }
+    forget(policy);
+  }
+  free(x), free(y), free(b), free(known);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
 /* Wherever FP64 converges every network does: certified, and not after an endless search. */
 static void all_are_certified(void **state) {
   static const char *const problems[] = {"stencil2d size=45 coefficients=lognormal",
@@ -570,6 +602,7 @@ static void refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(fp64_is_fp64),
+                                     cmocka_unit_test(chosen_levels_are_fixed_policies),
                                      cmocka_unit_test(all_are_certified),
                                      cmocka_unit_test(outcomes_are_true),
                                      cmocka_unit_test(intervals_are_kept),

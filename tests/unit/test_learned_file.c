@@ -148,6 +148,8 @@ static void test_edited(void **state) {
       {"\"state\":\"paper\"", "\"state\":\"features\"", "'state'"},
       {"f64,f32,16", "f64,f32,8", "f64,f32,8"},
       {"f64,f32,16", "f32,f64,16", "actions"},
+      {"\"version\":\"0.0.0\"", "\"version\":\"0.0.0\",\"chosen\":\"budget\",\"contest\":\"\"", "as 'chosen', found 'budget'"},
+      {"\"version\":\"0.0.0\"", "\"version\":\"0.0.0\",\"chosen\":1", "'chosen'"},
       {"\"interval\":\"8\"", "\"interval\":\"0\"", "'interval', found '0'"},
       {"\"interval\":\"8\"", "\"interval\":\"8x\"", "'8x'"},
       {"\"interval\":\"8\"", "\"interval\":\"-8\"", "'-8'"},

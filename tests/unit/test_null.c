@@ -74,6 +74,10 @@ static void arguments(void **state) {
   ht_matrix *m;
   REFUSED(ht_about_at(w->ctx, 0, NULL, text, sizeof text));
   REFUSED(ht_about_at(w->ctx, 0, &name, NULL, sizeof text));
+  REFUSED(ht_policy_about_at(w->ctx, NULL, 0, &name, text, sizeof text));
+  REFUSED(ht_policy_about_at(w->ctx, "p.safetensors", 0, NULL, text, sizeof text));
+  REFUSED(ht_policy_about_at(w->ctx, "p.safetensors", 0, &name, NULL, sizeof text));
+  REFUSED(ht_policy_about_at(w->ctx, "p.safetensors", ht_policy_about_count(), &name, text, sizeof text));
   REFUSED(ht_generate(w->ctx, NULL, 0, NULL, NULL, &m));
   REFUSED(ht_generate(w->ctx, "stencil2d", 1, NULL, values, &m));
   REFUSED(ht_generate(w->ctx, "stencil2d", 1, names, NULL, &m));
@@ -145,6 +149,7 @@ static void objects(void **state) {
   ht_facts facts;
   ht_train_report report;
   REFUSED_SILENTLY(ht_about_at(NULL, 0, &name, text, sizeof text));
+  REFUSED_SILENTLY(ht_policy_about_at(NULL, "p.safetensors", 0, &name, text, sizeof text));
   REFUSED_SILENTLY(ht_context_create(NULL));
   REFUSED_SILENTLY(ht_context_create_with(NULL, NULL));
   REFUSED_SILENTLY(ht_context_set_threads(NULL, 1));

@@ -1,0 +1,153 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""One page of plots from the results: speed by matrix, GFLOPS against nonzeros, and of one solve residuals and the precision mix.
+
+usage: bench/evocg/plots.py [--results bench/results/evocg] [-o docs/evocg-plots.svg] [--curves NAME MATRIX.npz POLICY.safetensors]
+--curves emulates the solve in NumPy (emulate.py), decision by decision, and keeps what is drawn in RESULTS/curves.json.
+"""
+import argparse
+from xml.sax.saxutils import escape
+from common import *
+
+COLOURS = ["#1b6ca8", "#d1495b", "#e09f3e", "#2e933c", "#555555", "#a0a0a0"]
+LEVELS = {"FP64": "#1b6ca8", "FP32": "#e09f3e", "16 bits": "#d1495b"}
+W, H, LEFT, RIGHT, TOP, BOTTOM = 600, 390, 58, 22, 58, 44
+
+
+class Panel:
+    """A coordinate system; axes are linear or logarithmic (decades)."""
+    def __init__(self, title, x, y, log_x=False, log_y=False, x_title="", y_title="", bottom=BOTTOM):
+        self.x, self.y, self.log, self.bottom = x, y, (log_x, log_y), bottom
+        self.out = [f'<text x="{LEFT}" y="20" font-size="15">{escape(title)}</text>', f'<text x="{(LEFT + W - RIGHT) / 2}" y="{H - 8}" text-anchor="middle">{escape(x_title)}</text>',
+                    f'<text transform="translate(14,{(TOP + H - BOTTOM) / 2}) rotate(-90)" text-anchor="middle">{escape(y_title)}</text>']
+
+    def at(self, x, y):
+        share = [(math.log10(v) - math.log10(r[0])) / (math.log10(r[1]) - math.log10(r[0])) if log else (v - r[0]) / (r[1] - r[0]) for v, r, log in ((x, self.x, self.log[0]), (y, self.y, self.log[1]))]
+        share = [min(max(s, 0), 1) for s in share]
+        return LEFT + share[0] * (W - LEFT - RIGHT), H - self.bottom - share[1] * (H - TOP - self.bottom)
+
+    def grid(self, xs=(), ys=(), name=lambda v: f"{v:g}"):
+        for v in xs:
+            px, _ = self.at(v, self.y[0])
+            self.out.append(f'<line x1="{px:.1f}" y1="{TOP}" x2="{px:.1f}" y2="{H - self.bottom}" stroke="#e4e4e4"/><text x="{px:.1f}" y="{H - self.bottom + 15}" text-anchor="middle">{name(v)}</text>')
+        for v in ys:
+            _, py = self.at(self.x[0], v)
+            self.out.append(f'<line x1="{LEFT}" y1="{py:.1f}" x2="{W - RIGHT}" y2="{py:.1f}" stroke="#e4e4e4"/><text x="{LEFT - 6}" y="{py + 4:.1f}" text-anchor="end">{name(v)}</text>')
+
+    def line(self, points, colour, dashed=False, width=2):
+        dash = ' stroke-dasharray="5 4"' if dashed else ""
+        self.out.append(f'<polyline fill="none" stroke="{colour}" stroke-width="{width}"{dash} points="{" ".join("%.1f,%.1f" % self.at(*p) for p in points)}"/>')
+
+    def dots(self, points, colour, names=None):
+        for i, p in enumerate(points):
+            x, y = self.at(*p)
+            self.out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.6" fill="{colour}" fill-opacity="0.85"><title>{escape(names[i] if names else "")} {p[1]:.3g}</title></circle>')
+
+    def area(self, lower, upper, colour):
+        points = [self.at(*p) for p in upper] + [self.at(*p) for p in reversed(lower)]
+        self.out.append(f'<polygon fill="{colour}" points="{" ".join("%.1f,%.1f" % p for p in points)}"/>')
+
+    def legend(self, entries):
+        x, y = LEFT, 38
+        for name, colour, dashed in entries:
+            dash = ' stroke-dasharray="5 4"' if dashed else ""
+            self.out.append(f'<line x1="{x}" y1="{y - 4}" x2="{x + 18}" y2="{y - 4}" stroke="{colour}" stroke-width="3"{dash}/><text x="{x + 23}" y="{y}">{escape(name)}</text>')
+            x += 40 + 6.3 * len(name)
+            if x > W - 130: x, y = LEFT, y + 15
+
+
+def speeds(data):
+    """By matrix, in the order of their nonzeros: FP64's time over the policy's."""
+    fixed = {r[0]: r for r in data["fixed"]["rows"]}
+    names = sorted(fixed, key=lambda n: fixed[n][1])
+    who = {"learned, unguarded": ("cg:learned", 5), "learned, guarded": ("guarded:learned", 5), "better of FP32, 16 bits, guarded": None, "settled": ("guarded:settled", 5)}
+    series = {}
+    for label, source in who.items():
+        if source and source[0] in data: series[label] = {r[0]: float(r[source[1]]) for r in data[source[0]]["rows"] if r[source[1]] not in ("-", None)}
+        if not source: series[label] = {n: float(fixed[n][8].split(",")[0]) for n in names if fixed[n][8] != "-"}
+    values = [v for s in series.values() for v in s.values()]
+    p = Panel("Speed against own FP64, the paper's engine on the H200", (-0.5, len(names) - 0.5), (min([0.4, *values]), max([1.4, *values]) * 1.02), y_title="times FP64", bottom=118)
+    p.grid(ys=[v / 10 for v in range(4, 30, 2) if p.y[0] <= v / 10 <= p.y[1]])
+    p.line([(p.x[0], 1), (p.x[1], 1)], "#333", width=1)
+    p.line([(p.x[0], 1.28), (p.x[1], 1.28)], COLOURS[4], dashed=True, width=1.5)
+    for (label, s), colour in zip(series.items(), COLOURS): p.dots([(i, s[n]) for i, n in enumerate(names) if n in s], colour, [f"{n}, {label}:" for n in names if n in s])
+    p.legend([(l, c, False) for l, c in zip(series, COLOURS)] + [("the paper's 1.28", COLOURS[4], True)])
+    for i, n in enumerate(names):
+        x, _ = p.at(i, p.y[0])
+        p.out.append(f'<text transform="translate({x + 3:.1f},{H - p.bottom + 6}) rotate(-90)" font-size="10" text-anchor="end">{escape(n)}</text>')
+    return p
+
+
+def gflops(points):
+    who = {"paper's engine, learned": "learned, paper's engine", "paper's engine, FP64": "FP64, paper's engine", "halftone, auto": "auto", "cuSPARSE": "cuSPARSE + cuBLAS", "cuSPARSE in a graph": "the same in a graph"}
+    series = {name: points[k] for k, name in who.items() if k in points}
+    every = [v for s in series.values() for v in s]
+    bound = lambda k: (10 ** math.floor(math.log10(min(v[k] for v in every))), 10 ** math.ceil(math.log10(max(v[k] for v in every))))
+    p = Panel("GFLOPS of the whole solve on the H200", bound(0), bound(1), True, True, "nonzeros", "GFLOPS")
+    decades = lambda r: [10.0 ** e for e in range(round(math.log10(r[0])), round(math.log10(r[1])) + 1)]
+    p.grid(decades(p.x), decades(p.y), lambda v: f"{v:g}" if v < 1e4 else f"1e{round(math.log10(v))}")
+    for (label, s), colour in zip(series.items(), COLOURS): p.dots(s, colour, [f"{label}:" for _ in s])
+    p.legend([(l, c, False) for l, c in zip(series, COLOURS)])
+    return p
+
+
+def ticks(most):
+    step = next(s for e in range(7) for s in (10 ** e, 2 * 10 ** e, 5 * 10 ** e) if most / s <= 10)
+    return list(range(0, int(most) + 1, step))
+
+
+def residuals(curves):
+    most = max(len(curves[k]) for k in curves if k.endswith(("recursive", "true")))
+    p = Panel(f"Residuals of {curves['matrix']}: recursive (dashed) and true", (0, most), (1e-11, 10), log_y=True, x_title="iterations", y_title="by ||b||")
+    p.grid(ticks(most), [10.0 ** e for e in range(-10, 2, 2)], lambda v: f"{v:g}" if v >= 1 or v == 0 else f"1e{round(math.log10(v))}")
+    who = {"FP64": "f64", "learned, unguarded": "learned", "learned, residual replaced": "guarded"}
+    colours = (COLOURS[0], COLOURS[1], COLOURS[3])
+    for key, colour in zip(who.values(), colours): p.line(list(enumerate(curves[f"{key}_true"])), colour)
+    for key, colour in zip(who.values(), colours): p.line(list(enumerate(curves[f"{key}_recursive"])), colour, dashed=True, width=1.4)
+    p.legend([(l, c, False) for l, c in zip(who, colours)])
+    return p
+
+
+def mixture(curves):
+    shares = curves["mix"]
+    p = Panel(f"Precision mix of the learned policy on {curves['matrix']}", (0, len(shares)), (0, 1), x_title="iterations", y_title="share of the column blocks")
+    lower = [(k, 0.0) for k in range(len(shares))]
+    for i, colour in enumerate(LEVELS.values()):
+        upper = [(k, low + s[i]) for (k, low), s in zip(lower, shares)]
+        p.area(lower, upper, colour)
+        lower = upper
+    p.grid(ticks(len(shares)), [0, 0.25, 0.5, 0.75, 1])
+    p.legend([(n, c, False) for n, c in LEVELS.items()])
+    return p
+
+
+def emulated(name, matrix, policy):
+    import numpy as np, emulate
+    a = load(matrix)
+    products, network = [a, emulate.rounded(a, "fp32"), emulate.rounded(a, "bf16")], emulate.Network(policy)
+    out = dict(matrix=name)
+    for key, decide, drop in (("f64", None, 0), ("learned", lambda k, p, r, alpha: network.decide(p), 0), ("guarded", lambda k, p, r, alpha: network.decide(p), 0.03)):
+        truths = [1.0]
+        got = emulate.solve(a, products, decide, drop=drop, truths=truths)
+        out |= {f"{key}_recursive": [float(f"{v:.3e}") for v in got["history"]], f"{key}_true": [float(f"{v:.3e}") for v in truths]}
+        if key == "learned": out["mix"] = [[round(float(np.mean(d == l)), 4) for l in range(3)] for d in got["decisions"]]
+    return out
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--results", type=pathlib.Path, default=ROOT / "bench/results/evocg")
+    ap.add_argument("-o", dest="output", default=str(ROOT / "docs/evocg-plots.svg"))
+    ap.add_argument("--curves", nargs=3, metavar=("NAME", "MATRIX", "POLICY"))
+    args = ap.parse_args()
+    kept = args.results / "curves.json"
+    if args.curves: kept.write_text(json.dumps(emulated(*args.curves)))
+    curves = json.loads(kept.read_text())
+    read = lambda name: json.loads((args.results / f"{name}-cuda.json").read_text())
+    panels = [speeds(read("precision")), gflops(read("endtoend")["points"]), residuals(curves), mixture(curves)]
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * W}" height="{2 * H}" viewBox="0 0 {2 * W} {2 * H}" font-family="sans-serif" font-size="11"><rect width="{2 * W}" height="{2 * H}" fill="white"/>']
+    for i, p in enumerate(panels): out += [f'<g transform="translate({i % 2 * W},{i // 2 * H})">', *p.out, "</g>"]
+    pathlib.Path(args.output).write_text("\n".join(out + ["</svg>\n"]))
+
+
+if __name__ == "__main__": main()

@@ -1,0 +1,53 @@
+/* What a policy file tells of itself. SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include "halftone/train.h"
+#include "policy/learned_file.h"
+
+typedef void tell_fn(const ht_learned *learned, char *text, size_t size);
+
+static void tell_kind(const ht_learned *l, char *text, size_t size) {
+  snprintf(text, size, "%s",
+           l->kind == HT_LEARNED_TILES ? "tiles: a level for each 64 columns" : "window: one action for the whole matrix");
+}
+
+static void tell_actions(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%s", l->actions); }
+
+static void tell_chosen(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%s", *l->chosen ? l->chosen : "learned"); }
+static void tell_contest(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%s", *l->contest ? l->contest : "none"); }
+
+static void tell_interval(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%d", l->interval); }
+
+static void tell_network(const ht_learned *l, char *text, size_t size) {
+  snprintf(text, size, "%d inputs, two layers of %d units, %d actions", l->network.inputs, l->network.hidden, l->network.actions);
+}
+
+static void tell_trained_on(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%s", l->trained_on); }
+static void tell_reward(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%s", l->reward); }
+static void tell_episodes(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%lld", (long long)l->episodes); }
+static void tell_seed(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%llu", (unsigned long long)l->seed); }
+static void tell_version(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%s", l->version); }
+
+static const struct {
+  const char *name;
+  tell_fn *tell;
+} lines[] = {{"kind", tell_kind},         {"chosen", tell_chosen},   {"contest", tell_contest}, {"actions", tell_actions},
+             {"interval", tell_interval}, {"network", tell_network}, {"reward", tell_reward},   {"trained_on", tell_trained_on},
+             {"episodes", tell_episodes}, {"seed", tell_seed},       {"version", tell_version}};
+enum { COUNT = sizeof lines / sizeof *lines };
+
+int ht_policy_about_count(void) { return COUNT; }
+
+ht_status ht_policy_about_at(ht_context *ctx, const char *path, int index, const char **name, char *text, size_t size) {
+  ht_learned *learned;
+  HT_NEED(NULL, ctx);
+  HT_NEED(ctx, path);
+  HT_NEED(ctx, name);
+  HT_NEED(ctx, text);
+  HT_CHECK(ctx, index >= 0 && index < COUNT, HT_BAD_ARGUMENT, "a policy tells lines 0 to %d of itself, and was asked for %d", COUNT - 1,
+           index);
+  HT_TRY(ctx, ht_learned_read(ctx, path, &learned));
+  *name = lines[index].name;
+  lines[index].tell(learned, text, size);
+  ht_learned_release(ctx, learned);
+  return HT_OK;
+}

@@ -1,0 +1,28 @@
+/* The reward `time` of policies that give each block its level: what a solve saves of FP64's modelled time, replacements included.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HT_TRAIN_SAVING_H
+#define HT_TRAIN_SAVING_H
+#include "train/price.h"
+#include "train/rollout.h"
+
+enum { HT_SAVING_RIGHT_SIDES = 4 }; /* of a matrix: the first to judge by, the others to learn from */
+
+/* Prices on one matrix, and the FP64 solves that others are compared with. */
+typedef struct ht_saving {
+  ht_policy_facts facts;
+  ht_price price[HT_SAVING_RIGHT_SIDES];
+  double *fallen[HT_SAVING_RIGHT_SIDES]; /* ht_price */
+} ht_saving;
+
+ht_status ht_saving_create(ht_environment *environment, ht_saving **saving);
+void ht_saving_destroy(ht_context *ctx, ht_saving *saving); /* NULL is allowed */
+/* Which right-hand side the episode of that number, of those on a matrix, has. */
+int ht_saving_right_side(const ht_train_options *options, int64_t episode);
+/* What a lane's last step earned: progress less cost, both as shares of the FP64 solve. Over an episode these add up to what it saves, and
+ * a residual that is replaced takes back at once what the recurrence had claimed. An end short of the tolerance costs twice what is
+ * missing. */
+double ht_saving_reward(const ht_saving *saving, int right_side, ht_lane *lane);
+/* Modelled time of a whole solve by FP64's, with as many looks; end: the course where it ended. */
+double ht_saving_time(const ht_saving *saving, ht_course *end, double bytes, int64_t replacements, int64_t looks);
+
+#endif
