@@ -357,10 +357,12 @@ __device__ inline double diagonal_at(const ht_store_view &a, int64_t row, int le
   if (level == LEVEL_16) return a.diagonal_16[row];
   return level == LEVEL_32 ? a.diagonal_32[row] : diagonal_exact(a, row); // FP32 would lose more than all other entries do
 }
+__device__ inline double from_bf16(uint16_t bits) { return (double)__uint_as_float((uint32_t)bits << 16); }
+
 // The same with patches.
 __device__ inline double patch_diagonal_at(const ht_store_view &a, int64_t row, int level) {
-  if (level != LEVEL_16) return diagonal_at(a, row, level);
-  return (double)a.diagonal[row] + (double)__uint_as_float((uint32_t)a.delta_16[row] << 16);
+  if (level == LEVEL_16) return (double)a.diagonal[row] + from_bf16(a.delta_16[row]);
+  return level == LEVEL_32 ? diagonal_exact(a, row) + from_bf16(a.delta_32[row]) : diagonal_exact(a, row);
 }
 
 } // namespace ht

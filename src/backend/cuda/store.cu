@@ -370,13 +370,20 @@ __device__ inline void fill_group(const ht_store_view &a, const walker &w, int64
   for (int asked = LEVEL_16; asked <= LEVEL_64; asked++) l.read[asked] += (whole ? 2 : 1) << level_of(info, asked);
 }
 
-// What the diagonal is at 16 bits.
-__device__ inline double write_diagonal_16(const ht_store_view &a, int64_t row, double d, double delta) {
-  if (a.patches)
-    a.delta_16[row] = (uint16_t)((__float_as_uint((float)delta) + 0x8000u) >> 16);
-  else
-    a.diagonal_16[row] = (float)(d + delta);
-  return a.patches ? patch_diagonal_at(a, row, LEVEL_16) : diagonal_at(a, row, LEVEL_16);
+__device__ inline uint16_t to_bf16(double x) { return (uint16_t)((__float_as_uint((float)x) + 0x8000u) >> 16); }
+
+// The diagonal d with what is added to it at 16 and at 32 bits.
+__device__ inline void write_diagonals(const ht_store_view &a, int64_t row, double d, double delta_16, double delta_32) {
+  float narrow = (float)d;
+  a.diagonal[row] = narrow;
+  a.diagonal_tail[row] = (int32_t)(__double_as_longlong(d) - __double_as_longlong((double)narrow));
+  if (a.patches) {
+    a.delta_16[row] = to_bf16(delta_16);
+    a.delta_32[row] = to_bf16(delta_32);
+  } else {
+    a.diagonal_16[row] = (float)(d + delta_16);
+    a.diagonal_32[row] = d + delta_32;
+  }
 }
 
 // What a level is to add to the diagonal: where scales differ widely it would drown it.
@@ -384,18 +391,16 @@ __device__ inline double bounded(double delta) { return fabs(delta) <= 1 ? delta
 
 // The diagonal of the lane's row and the row's errors, the largest of which stay in `error`; counts what is exact.
 __device__ inline void finish_row(const ht_store_view &a, int64_t row, const double *diagonal, learned &l, int error[2]) {
-  double d = diagonal[row], delta = bounded(l.delta_16);
-  float narrow = (float)d;
-  a.diagonal[row] = narrow;
-  a.diagonal_32[row] = d + (a.node > 1 ? 0 : bounded(l.delta_32));
-  a.diagonal_tail[row] = (int32_t)(__double_as_longlong(d) - __double_as_longlong((double)narrow));
-  double off_16 = write_diagonal_16(a, row, d, delta) - d, off_32 = d - a.diagonal_32[row];
+  double d = diagonal[row];
+  write_diagonals(a, row, d, bounded(l.delta_16), a.node > 1 ? 0 : bounded(l.delta_32));
+  double off_16 = (a.patches ? patch_diagonal_at(a, row, LEVEL_16) : diagonal_at(a, row, LEVEL_16)) - d;
+  double off_32 = (a.patches ? patch_diagonal_at(a, row, LEVEL_32) : diagonal_at(a, row, LEVEL_32)) - d;
   double e32 = l.error_32 + off_32 * off_32, e16 = fmax(l.error_16 + off_16 * off_16, e32);
   error[0] = __float_as_int(__double2float_ru(sqrt(e16)));
   error[1] = __float_as_int(__double2float_ru(sqrt(e32)));
   atomicMax((int *)&a.error_16[row / 64], error[0]);
   atomicMax((int *)&a.error_32[row / 64], error[1]);
-  l.exact_16 += (double)narrow == d;
+  l.exact_16 += (double)(float)d == d;
   l.exact_32 += off_32 == 0;
 }
 

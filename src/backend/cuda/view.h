@@ -18,8 +18,8 @@
  *
  * Values: head, mid and tail as in ht_split_view, for each group FIXED (with its exponent), FLOAT or RAW. At the 16-bit level a FLOAT
  * group is read at 32 bits, because BF16 would lose more than FIXED ever does; a RAW group is read whole at every level. The diagonal
- * stands apart: in FP32, and the tail that makes it exact; in FP32 with delta16 added (with patches delta16 itself); and in FP64 with
- * delta32, which is 0 where a node has several unknowns. Each delta makes its level agree with A on the constant vector.
+ * stands apart: in FP32, and the tail that makes it exact; in FP32 with delta16 added, and in FP64 with delta32, which is 0 where
+ * a node has several unknowns (with patches the deltas themselves). Each delta makes its level agree with A on the constant vector.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_BACKEND_CUDA_VIEW_H
 #define HT_BACKEND_CUDA_VIEW_H
@@ -103,10 +103,10 @@ typedef struct ht_store_view {
   int32_t *base;   /* index_units; with patches NULL: all 0 */
   int32_t *offset; /* each list of them from a multiple of four on */
   uint32_t *head, *mid;
-  int64_t *tail;                 /* two 32-bit tails a lane */
-  float *diagonal, *diagonal_16; /* with patches diagonal_16 is NULL, and what is added to the diagonal at 16 bits stands in BF16: */
-  uint16_t *delta_16;
+  int64_t *tail; /* two 32-bit tails a lane */
+  float *diagonal, *diagonal_16;
   double *diagonal_32;
+  uint16_t *delta_16, *delta_32; /* with patches: BF16, and diagonal_16 and diagonal_32 are NULL */
   int32_t *diagonal_tail;
   const int16_t *exponent;    /* of s_i, 0 in the padding */
   float *error_16, *error_32; /* largest column error of each block */
