@@ -204,7 +204,8 @@ static void every_matrix_at_every_level(void **state) {
   gpu_close(&g);
 }
 
-/* At 32 bits delta32 takes from the product with ones what the entries lose. Few blocks: groups that touch many are read whole here. */
+/* At 32 bits delta32 takes from the product with ones what the entries lose, with patches (where it is BF16) but for a 512th. Few blocks:
+ * groups that touch many are read whole here. */
 static void constants_are_kept_at_32_bits(void **state) {
   (void)state;
   static const char *const lines[] = {"stencil3d size=15 points=7 coefficients=lognormal", "oil size=14",
@@ -219,10 +220,11 @@ static void constants_are_kept_at_32_bits(void **state) {
     bounds b = make_bounds(&g, &view, ones);
     for (int k = 0; k < LAYOUTS; k++) {
       ht_operator *op = make_store(&g, lines[i], &layouts[k], 1, a);
+      double share = strcmp(info_of(&g, op).engine, "persistent") ? 0 : 1.0 / 512;
       multiply(&g, op, HT_LEVEL_32, ones, y);
       for (int64_t r = 0; r < a->n; r++) {
         lost = fmax(lost, b.narrow[r] / b.full[r]);
-        if (!(fabs(y[r] - b.expected[r]) <= 2 * b.full[r]))
+        if (!(fabs(y[r] - b.expected[r]) <= 2 * b.full[r] + share * b.narrow[r]))
           fail_msg("%s, %s: row %lld is off by %.3g", lines[i], layouts[k].name, (long long)r, fabs(y[r] - b.expected[r]));
       }
       ht_operator_destroy(op);
