@@ -164,7 +164,10 @@ static void show(const training *t) {
        text_count(r->transitions).text, text_count(r->updates).text, text_seconds(r->time_s).text);
   line(stdout, NULL, "%s solving, %s learning, %s judging, on %s", text_seconds(r->time_rollout_s).text,
        text_seconds(r->time_update_s).text, text_seconds(r->time_judge_s).text, r->backend);
-  line(stdout, "return", "%.3f at first, %.3f at last, %.3f at best", r->return_first, r->return_last, r->return_best);
+  if (isnan(r->return_best)) /* too few episodes for a judgement but the first */
+    line(stdout, "return", "%.3f at first, %.3f at last", r->return_first, r->return_last);
+  else
+    line(stdout, "return", "%.3f at first, %.3f at last, %.3f at best", r->return_first, r->return_last, r->return_best);
   if (whole)
     line(stdout, "policy", "one action for the whole matrix");
   else
@@ -173,8 +176,9 @@ static void show(const training *t) {
   line(stdout, "precision", "%s FP64, %s FP32, %s 16 bits", text_share(r->share_f64).text, text_share(r->share_f32).text,
        text_share(r->share_16).text);
   line(stdout, "iterations", "%s, and %s in FP64", text_count(r->iterations).text, text_count(r->iterations_f64).text);
-  line(stdout, "residual", "%s true, and %s in FP64; %lld of %lld solves miss the tolerance", text_residual(r->residual_true).text,
-       text_residual(r->residual_true_f64).text, (long long)r->missed, (long long)r->matrices);
+  line(stdout, "residual", "%s true, and %s in FP64; %lld of %lld solves miss the tolerance%s", text_residual(r->residual_true).text,
+       text_residual(r->residual_true_f64).text, (long long)r->missed, (long long)r->matrices,
+       whole || is_by_time(t) ? "" : " by the recursive residual, which this reward goes by");
   line(stdout, "traffic", is_by_time(t) ? "%.3f of FP64's modelled time" : "%.3f of FP64's bytes", r->traffic);
   if (r->chosen[0]) line(stdout, "chosen", "%s: %s", r->chosen, r->contest);
   if (strcmp(policy, "-") != 0) printf("\nhalftone solve %s --policy learned:%s\n", t->args->words[0], policy);

@@ -68,8 +68,7 @@ HT_API HT_MUST_CHECK ht_status ht_solver_prepare(ht_solver *solver);
  * one and ht_context_set_cuda_stream's must be complete. A solver that is not prepared is prepared first, with the matrix's values.
  * Preconditioners: none and jacobi. Errors: HT_BAD_ARGUMENT (memory of no GPU or another one, another pattern), HT_BAD_MATRIX (a value is
  * not finite, or not its partner's; a diagonal entry is not positive), HT_UNSUPPORTED (another engine or preconditioner; rows of more than
- * 256 entries where the unknowns are reordered). An error leaves the solver as it was, or, where the values had been read, with the
- * matrix's own. */
+ * 256 entries where the unknowns are reordered). An error leaves the solver with the matrix's own values. */
 HT_API HT_MUST_CHECK ht_status ht_solver_set_device_csr(ht_solver *solver, const int64_t *row_start, const int32_t *columns,
                                                         const double *values);
 

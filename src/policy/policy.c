@@ -254,6 +254,8 @@ void ht_policy_settle(ht_policy *p, const ht_policy_facts *facts) {
   p->fallback = p->by_rule->fallback;
   p->fallback_rule = p->by_rule->fallback_rule;
   p->error_start = p->by_rule->error_start;
+  p->later = p->by_rule->later;
+  p->later_drop = p->by_rule->later_drop;
   p->by_network = p->window = p->interval = 0;
 }
 

@@ -81,6 +81,7 @@ static void follow(ht_guard *g) {
 static void fill_features(const ht_guard *g, float feature[HT_FEATURES]) {
   const ht_cg_state *s = &g->loop->state;
   const ht_policy_facts *known = g->known;
+  const ht_policy *rule = g->policy.by_rule;
   ht_feature_view view = {.iteration = s->iteration,
                           .residual = s->norm_r,
                           .residual_start = residual_before(s, s->iteration),
@@ -116,7 +117,7 @@ static void fill_features(const ht_guard *g, float feature[HT_FEATURES]) {
                           .gap_allowed = g->gap_borne,
                           .level = ht_guard_lowest_level(g),
                           .floor = g->floor,
-                          .rule = g->policy.by_rule->start};
+                          .rule = rule->later_drop > 0 ? rule->later : rule->start};
   ht_features_fill(&view, feature);
 }
 
@@ -150,11 +151,19 @@ static ht_learned_action clip(const ht_guard *g, ht_learned_action action) {
   return (ht_learned_action){.level = HT_LEVEL_64, .theta = THETA, .window = A_WHILE};
 }
 
+/* Auto's level, which may have to wait until the residual has fallen. */
+static ht_level level_by_rule(const ht_guard *g) {
+  const ht_policy *rule = g->policy.by_rule;
+  const ht_cg_state *s = &g->loop->state;
+  return rule->later_drop > 0 && s->norm_r <= rule->later_drop * s->history[0] ? rule->later : rule->start;
+}
+
 /* What auto would do here: its level, and its budget where that has failed. */
 static ht_learned_action follow_rule(const ht_guard *g, int window) {
   const ht_policy *rule = g->policy.by_rule;
   if (g->rule_failed && rule->fallback) return (ht_learned_action){.rule = 1, .level = HT_LEVEL_64, .theta = g->policy.theta};
-  return (ht_learned_action){.rule = 1, .level = rule->start > g->floor ? rule->start : g->floor, .window = window};
+  ht_level level = level_by_rule(g);
+  return (ht_learned_action){.rule = 1, .level = level > g->floor ? level : g->floor, .window = window};
 }
 
 /* Iterations to the next look, at most: as many as were made. A device has to stop for it, and the first comes when it costs a hundredth of

@@ -96,7 +96,7 @@ static ht_status time_case(ht_window *r, int k, const ht_network *network, const
   ht_solver_destroy(solver);
   if (status != HT_OK) return ht_trace(r->ctx, status, __func__, __FILE__, __LINE__);
   double by = time[FP64];
-  for (int c = 0; c < HT_CONTESTANTS; c++) time[c] /= by;
+  for (int c = 0; c < HT_CONTESTANTS; c++) time[c] = isfinite(by) ? time[c] / by : 1; /* a system that FP64 does not solve tells nothing */
   return HT_OK;
 }
 
@@ -108,7 +108,7 @@ static int find_winner(const double time[HT_CONTESTANTS]) {
   int best = HT_CONTESTANT_LEARNED + 1;
   for (int c = best + 1; c < HT_CONTESTANTS; c++)
     if (time[c] < time[best]) best = c;
-  return time[HT_CONTESTANT_LEARNED] <= FASTER * time[best] ? HT_CONTESTANT_LEARNED : best;
+  return isfinite(time[HT_CONTESTANT_LEARNED]) && time[HT_CONTESTANT_LEARNED] <= FASTER * time[best] ? HT_CONTESTANT_LEARNED : best;
 }
 
 ht_status ht_compete(ht_window *r, const ht_network *network, const char *backend, int measured, ht_contest *contest) {

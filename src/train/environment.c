@@ -82,6 +82,11 @@ ht_status ht_environment_refer_to(ht_environment *e, ht_course *c, double residu
   ask_solver(e, reason);
   HT_CHECK(e->ctx, !*reason, HT_BAD_MATRIX, "training needs a matrix that CG solves in FP64, and %s is none: %s",
            e->matrix->source[0] ? e->matrix->source : "this one", reason);
+  HT_CHECK(
+      e->ctx, isfinite(residual), HT_BAD_MATRIX,
+      "training needs a right-hand side whose norm is a number above 0, and that of %s is none: A times ones is 0 where all rows sum to 0 "
+      "(A is singular then), and entries near the ends of the range overflow",
+      e->matrix->source[0] ? e->matrix->source : "this matrix");
   HT_FAIL(e->ctx, HT_BAD_MATRIX,
           "training needs a matrix that CG solves in FP64, and %s %s after %lld iterations with ||r|| = %.2e ||b||; more iterations or a "
           "larger rtol may help",

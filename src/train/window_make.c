@@ -73,7 +73,7 @@ static ht_status make_worker(ht_window *r, ht_window_worker *w, const ht_matrix 
   return HT_OK;
 }
 
-/* The guard gives the second half of the iterations that are allowed to FP64: four times those of FP64 are. */
+/* In the second half of the iterations that are allowed the guard goes over to FP64 where the rest may not do: four times FP64's are. */
 static ht_status limit_iterations(ht_window_worker *w) {
   int64_t most = 0;
   for (int k = 0; k < HT_WINDOW_RIGHT_SIDES; k++) most = w->iterations_64[k] > most ? w->iterations_64[k] : most;

@@ -317,7 +317,7 @@ __device__ inline int exact_level(const segments s[HT_GROUP_ENTRIES]) {
 
 __device__ inline void write_indices(const ht_store_view &a, int64_t unit, bool whole, int lane, int base,
                                      const entry taken[HT_GROUP_ENTRIES]) {
-  if (lane == 0 && a.base) a.base[unit] = base;
+  if (lane == 0 && a.base) a.base[unit] = base == NONE ? 0 : base; // NONE: no entry, as under a pattern of narrower rows
   for (int j = 0; j < (whole ? 2 : 1); j++) {
     uint32_t index[2];
     for (int k = 0; k < 2; k++) index[k] = taken[2 * j + k].column == NONE ? 0 : (uint32_t)(taken[2 * j + k].column - base);

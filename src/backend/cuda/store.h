@@ -11,7 +11,6 @@ enum { HT_NARROW_WARPS = 20, HT_WIDE_WARPS = 16 };
  * context keeps it for the next matrix with this pattern. */
 typedef struct ht_arrangement {
   int users;
-  int complete; /* the units are known */
   const char *ordering;
   ht_store_plan plan; /* what became of the one that was asked for */
   ht_store_view view; /* its numbers; the pointers are each store's own */

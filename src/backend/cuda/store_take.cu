@@ -46,6 +46,7 @@ __device__ inline void look_at_row(const ht_taken_view &a, int64_t i, double *di
       s.other++;
       continue;
     }
+    s.other += k > row.begin && a.columns[k - 1] >= c;
     s.not_finite += !isfinite(v);
     sum += v;
     size += fabs(v);
