@@ -9,6 +9,13 @@
 
 enum { DEFAULT_STEPS = 60, MOST_STEPS = 200 };
 
+static void tell(cli_json *json, int as_json, const char *name, const char *text) {
+  if (as_json)
+    json_text(json, name, text);
+  else
+    line(stdout, name, "%s", text);
+}
+
 static int tell_about(ht_context *ctx, int as_json) {
   char text[1024]; /* a line may list many devices */
   const char *name;
@@ -16,10 +23,7 @@ static int tell_about(ht_context *ctx, int as_json) {
   if (as_json) json_begin(&json, stdout);
   for (int i = 0; i < ht_about_count(); i++) {
     if (ht_about_at(ctx, i, &name, text, sizeof text) != HT_OK) continue;
-    if (as_json)
-      json_text(&json, name, text);
-    else
-      line(stdout, name, "%s", text);
+    tell(&json, as_json, name, text);
   }
   if (as_json) json_finish(&json);
   return 0;
@@ -125,17 +129,11 @@ static int tell_policy(ht_context *ctx, const char *path, int as_json) {
   cli_json json;
   ht_status status = ht_policy_about_at(ctx, path, 0, &name, text, sizeof text); /* before anything is written */
   if (status != HT_OK) return cli_failed(ctx, status);
-  if (as_json) {
-    json_begin(&json, stdout);
-    json_text(&json, "policy", path);
-  } else
-    line(stdout, "policy", "%s", path);
+  if (as_json) json_begin(&json, stdout);
+  tell(&json, as_json, "policy", path);
   for (int i = 0; i < ht_policy_about_count(); i++) {
     if (ht_policy_about_at(ctx, path, i, &name, text, sizeof text) != HT_OK) continue;
-    if (as_json)
-      json_text(&json, name, text);
-    else
-      line(stdout, name, "%s", text);
+    tell(&json, as_json, name, text);
   }
   if (as_json) json_finish(&json);
   return 0;

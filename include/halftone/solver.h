@@ -64,7 +64,7 @@ HT_API HT_MUST_CHECK ht_status ht_solver_prepare(ht_solver *solver);
 /* New values from a CSR in the memory of the GPU that the solver works on (row_start n + 1 entries, columns ascending in each row; the
  * pattern of the solver's matrix, with which it is compared): they are taken where they lie, and never travel to the host. Solves have them
  * in the place of the matrix's until the solver is prepared again, which an option of HT_AT_PREPARE and ht_matrix_set_values lead to. The
- * arrays are borrowed and unchanged until then: a certificate may need the values. What was put there on another stream than the default
+ * arrays are borrowed and unchanged until then. What was put there on another stream than the default
  * one and ht_context_set_cuda_stream's must be complete. A solver that is not prepared is prepared first, with the matrix's values.
  * Preconditioners: none and jacobi. Errors: HT_BAD_ARGUMENT (memory of no GPU or another one, another pattern), HT_BAD_MATRIX (a value is
  * not finite, or not its partner's; a diagonal entry is not positive), HT_UNSUPPORTED (another engine or preconditioner; rows of more than

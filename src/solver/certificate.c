@@ -84,24 +84,15 @@ static int rounding_matters(const ht_certifier *c, const double *x, int count, c
 /* On the host, for every backend: it is rare where the matrix is not a store's. */
 static ht_status residual_closely(ht_certifier *c, const double *x, const double *b, double *r) {
   int64_t n = c->op->n, bytes = n * (int64_t)sizeof(double);
-  ht_csr_view a = ht_matrix_view(c->matrix);
-  double *values = NULL;
-  ht_status status = HT_OK;
+  const ht_csr_view a = ht_matrix_view(c->matrix);
   if (!c->host) {
     ht_residual_doubled(c->ctx, &a, x, b, r);
     return HT_OK;
   }
-  if (c->values) {
-    HT_TRY(c->ctx, ht_allocate(c->ctx, a.nnz, sizeof *values, &values));
-    status = c->backend->download(c->ctx, a.nnz * (int64_t)sizeof *values, c->values, values);
-    a.values = values;
-  }
-  if (status == HT_OK) status = c->backend->download(c->ctx, bytes, x, c->host);
-  if (status == HT_OK) status = c->backend->download(c->ctx, bytes, b, c->host + n);
-  if (status == HT_OK) ht_residual_doubled(c->ctx, &a, c->host, c->host + n, c->host + 2 * n);
-  if (status == HT_OK) status = c->backend->upload(c->ctx, bytes, c->host + 2 * n, r);
-  ht_release(c->ctx, values);
-  HT_TRY(c->ctx, status);
+  HT_TRY(c->ctx, c->backend->download(c->ctx, bytes, x, c->host));
+  HT_TRY(c->ctx, c->backend->download(c->ctx, bytes, b, c->host + n));
+  ht_residual_doubled(c->ctx, &a, c->host, c->host + n, c->host + 2 * n);
+  HT_TRY(c->ctx, c->backend->upload(c->ctx, bytes, c->host + 2 * n, r));
   return HT_OK;
 }
 

@@ -15,7 +15,6 @@ typedef struct ht_certifier {
   ht_placed_csr own;       /* where `csr` is no one else's */
   double *work;            /* n entries, for norms at the ends of the range */
   const ht_matrix *matrix; /* as given, in the host's memory; NULL for the caller's operator */
-  const double *values;    /* on a device, in the place of the matrix's; or NULL */
   double *host;            /* 3n entries, where the host computes residuals of vectors that it cannot touch; else NULL */
   double norm_inf;         /* of the matrix, NaN when not known */
   double goal;             /* a residual that is not above it grants "converged" */

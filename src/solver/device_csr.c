@@ -43,7 +43,6 @@ static ht_status take_device_csr(ht_solver *s, const ht_csr_view *a) {
   }
   s->null_space = (ht_null_space){.first_empty = -1, .constant = facts.zero_sums};
   s->guard.certifier.norm_inf = facts.norm_inf;
-  s->guard.certifier.values = a->values;
   s->facts = ht_solver_facts_of(s);
   s->facts.diagonal_range = facts.diagonal_most / facts.diagonal_least;
   ht_policy_release(s->ctx, &s->guard.asked);
