@@ -8,7 +8,7 @@ import shutil
 from common import *
 
 LABELS = {"fixed:f64": "f64", "fixed:f32": "f32", "fixed:bf16": "16", "rule": "rule", "budget": "budget", "auto": "auto", "learned:policies/{matrix}.safetensors": "learned",
-          "learned:settled/{matrix}.safetensors": "settled", "learned:constant64.safetensors": "constant", "learned:constant8.safetensors": "constant8",
+          "learned:settled/{matrix}.safetensors": "settled", "learned:constant1024.safetensors": "constant", "learned:constant64.safetensors": "constant64", "learned:constant8.safetensors": "constant8",
           "learned:constant4096.safetensors": "constant4096", "learned:time/{matrix}.safetensors": "time"}
 
 

@@ -172,7 +172,7 @@ def contestants(args, case, wanted):
     """Label to policy; those that have no file are left out."""
     out = {}
     for label in wanted:
-        if label in ("learned", "transfer", "constant", "constant8", "constant4096"):
+        if label in ("learned", "transfer", "constant", "constant64", "constant8", "constant4096"):
             whose = args.transfer if label == "transfer" else case["name"] if case["policy"] == "-" else case["policy"]
             own = policy(args, whose, case if whose == case["name"] else None)
             if own is None: continue

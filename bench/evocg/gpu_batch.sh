@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The GPU part of the experiments in one go, for a machine that is lent for some minutes: trains by the paper's reward on the device, then compares.
 # usage: gpu_batch.sh FOLDER OUT
-# FOLDER has halftone, bench_gpu_cg, what constants.py makes, the policy that is carried over, and list.tsv: matrix, recipe or file, the matrix
+# FOLDER has halftone, bench_gpu_cg, what gpu_prepare.py makes, the policy that is carried over, and list.tsv: matrix, recipe or file, the matrix
 # whose policy it takes ("-": its own), small or large. In policies/ are policies that are not to be trained again, in time/ those of the reward
 # `time` (saving.py). collect.py reads OUT. settled/ receives, for each matrix, what was fastest behind the guard: its policy, that of time/, or a
 # level throughout.
@@ -45,7 +45,7 @@ bench() { # NAME SECONDS options
   say "$name: $?, $(grep -c '"matrix"' "$out/$name.json") rows"
 }
 own='learned:policies/{matrix}.safetensors' saving='learned:time/{matrix}.safetensors' settled='learned:settled/{matrix}.safetensors'
-carried=learned:${TRANSFER:-mesh2e1.safetensors} constants=learned:constant64.safetensors,learned:constant8.safetensors,learned:constant4096.safetensors
+carried=learned:${TRANSFER:-mesh2e1.safetensors} constants=learned:constant1024.safetensors,learned:constant64.safetensors,learned:constant8.safetensors,learned:constant4096.safetensors
 guarded=(--option ordering=natural --engine paper)
 unguarded=(--option guard=off --option stopping=paper --option column-sums=off "${guarded[@]}")
 
@@ -70,7 +70,7 @@ bench guarded 16 --pairs 3 --seconds 1.5 --peers 0 "${guarded[@]}" --policies "f
 bench product 8 --pairs 5 --seconds 1 --policies fixed:f64,auto "${given[@]}"
 bench jacobi 8 --pairs 3 --seconds 1 --precond jacobi "${unguarded[@]}" --policies "fixed:f64,$own,fixed:f32,fixed:bf16" "${given[@]}"
 if [ ${#large[@]} -gt 0 ]; then
-  bench large-cg 20 --pairs 3 --seconds 4 "${unguarded[@]}" --policies "fixed:f64,$own,learned:constant64.safetensors,fixed:f32,fixed:bf16" "${large[@]}"
+  bench large-cg 20 --pairs 3 --seconds 4 "${unguarded[@]}" --policies "fixed:f64,$own,learned:constant1024.safetensors,fixed:f32,fixed:bf16" "${large[@]}"
   bench large-guarded 20 --pairs 3 --seconds 4 --peers 0 "${guarded[@]}" --policies "fixed:f64,$own,$saving,fixed:f32,fixed:bf16,budget" "${large[@]}"
   bench large-product 10 --pairs 3 --seconds 3 --peers 0 --policies fixed:f64,auto "${large[@]}"
 fi

@@ -8,7 +8,7 @@ constantN: the network, made to say FP64, looking every N iterations; kept64, ke
 import shutil
 from common import *
 
-CONSTANTS = {"constant64": dict(interval=64), "constant8": dict(interval=8), "constant4096": dict(interval=4096), "kept64": dict(chosen="fixed:f64"), "kept32": dict(chosen="fixed:f32"), "kept16": dict(chosen="fixed:bf16")}
+CONSTANTS = {"constant1024": dict(interval=1024), "constant64": dict(interval=64), "constant8": dict(interval=8), "constant4096": dict(interval=4096), "kept64": dict(chosen="fixed:f64"), "kept32": dict(chosen="fixed:f32"), "kept16": dict(chosen="fixed:bf16")}
 
 
 def main():

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include "base/random.h"
 
-enum { HT_LEARNING_RISES = 7 }; /* the longest interval between two decisions is 2 to one less */
+enum { HT_LEARNING_RISES = 11 }; /* the longest interval between two decisions is 2 to one less */
 
 typedef struct ht_ppo_settings {
   double clip, value_weight, entropy_weight, learning_rate, gradient_clip;

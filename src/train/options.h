@@ -44,8 +44,8 @@ enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
   X(INTEGER, max_iterations, 10000, 1, 1e9, AT_SOLVE, NULL, "most iterations of the FP64 solve; an episode takes 1.5 times its own")       \
   X(INTEGER, patience, 300, 0, 1e9, AT_SOLVE, NULL, "episodes without a better mean return after which training ends; 0: never")           \
   X(INTEGER, interval, 0, 0, 4096, AT_SOLVE, NULL,                                                                                         \
-    "iterations between two decisions; 0: with the reward paper the longest that delays under 10 % of the rises, else the one with the "   \
-    "least traffic")                                                                                                                       \
+    "iterations between two decisions; 0: of 1, 2, 4, ... 1024 with the reward paper the longest that delays under 10 % of the rises, "    \
+    "else the one with the least traffic")                                                                                                 \
   X(INTEGER, hidden, 64, 1, 256, AT_SOLVE, NULL, "units a layer")                                                                          \
   X(REAL, learning_rate, 0, 0, 1, AT_SOLVE, NULL, "of Adam; 0: 1e-4 with the reward paper, 2e-3 with the state features, else 3e-4")       \
   X(REAL, gamma, -1, -1, 1, AT_SOLVE, NULL, "discount; -1: 0.99 with the reward paper, else 1")                                            \

@@ -91,7 +91,7 @@ class Experiments(unittest.TestCase):
     def test_a_cards_measurements_are_tabulated_elsewhere(self):
         """collect.py and the tables read what bench_gpu_cg writes: fields of bench/gpu/results.def."""
         fields = re.findall(r"^FIELD_\w+\((\w+),", (SOURCE / "bench/gpu/results.def").read_text(), re.M)
-        policies = {"fixed:f64": (100, 1e-10, 40.0), "learned:policies/{matrix}.safetensors": (104, 2e-10, 35.0), "rule": (100, 1e-10, 44.0), "learned:constant64.safetensors": (100, 1e-10, 42.0)}
+        policies = {"fixed:f64": (100, 1e-10, 40.0), "learned:policies/{matrix}.safetensors": (104, 2e-10, 35.0), "rule": (100, 1e-10, 44.0), "learned:constant1024.safetensors": (100, 1e-10, 42.0)}
         rows = []
         for policy, (iterations, residual, us) in policies.items():
             row = dict.fromkeys(fields)
