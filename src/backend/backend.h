@@ -163,6 +163,8 @@ typedef enum ht_cg_event {
 } ht_cg_event;
 
 /* LEARNED: the engine's network (engine_set_network). */
+_Static_assert(HT_LEVEL_64 == (ht_level)HT_REPLACES_NONE, "replacement.h counts levels as this does");
+
 typedef enum ht_decide_rule { HT_DECIDE_HOST, HT_DECIDE_RULE, HT_DECIDE_BUDGET, HT_DECIDE_LEARNED } ht_decide_rule;
 
 typedef struct ht_cg_plan ht_cg_plan; /* the backend's own */
@@ -186,12 +188,10 @@ typedef struct ht_cg_state {
   int64_t decide_every;
   double theta, eta, target; /* of the budget: see policy/policy.c */
   int floor;                 /* lowest ht_level that such a policy may choose */
-  int lowest;                /* HT_DECIDE_LEARNED: lowest ht_level that was chosen in a run, HT_LEVEL_64 where nothing was */
-  /* HT_DECIDE_LEARNED, watch > 0: a residual at replace_below is no event while nothing but FP64 was chosen in the run; it becomes
-   * `watched`, and replace_below `watch` times it, or -1 where that is below the goal */
-  double watch, watched;
-  /* An engine that was given the right-hand side (engine_set_right_side) replaces the residual by itself where that is allowed, and tells.
-   * A run in which the last one was no good - the level is to be given up, or the direction - ends with HT_CG_DROPPED. */
+  int lowest;                /* HT_DECIDE_LEARNED: lowest ht_level that was chosen in a run since ||r|| last met replace_below, or FP64 */
+  /* Where replacement stands, which an engine that decides or replaces by itself follows during a run. One that was given the right-hand
+   * side (engine_set_right_side) replaces the residual where that is allowed, and tells. A run in which the last one was no good - the
+   * level is to be given up, or the direction - ends with HT_CG_DROPPED. */
   ht_cg_replacing replacing;
   int replaced;
   ht_cg_replacement replacement[HT_CG_REPLACEMENTS];
@@ -374,6 +374,8 @@ typedef struct ht_backend {
   void (*engine_get_residual)(ht_engine *engine, double *r);
   /* For ht_cg_state.replacing. Returns whether the engine replaces. NULL: no engine of the backend does. */
   int (*engine_set_right_side)(ht_engine *engine, const double *b);
+  /* The iterate of its replacements with the least residual, where that is below replacing.best as the run began. */
+  void (*engine_get_best)(ht_engine *engine, double *x);
   double (*engine_direction_square)(ht_engine *engine); /* p'p of the scaled direction */
   /* p in solver order, padding included, and the caller's scale, into host memory. NULL: the engine cannot. */
   void (*engine_get_direction)(ht_engine *engine, double *p);

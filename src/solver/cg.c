@@ -82,8 +82,8 @@ static void set_residual(ht_loop *loop, const double *r) { loop->op->backend->co
 static void get_residual(const ht_loop *loop, double *r) { loop->op->backend->copy(loop->ctx, loop->state.n, loop->state.r, r); }
 static void levels_changed(ht_loop *loop) { (void)loop; }
 
-static const ht_loop_calls calls = {run, set_iterate, get_iterate, set_residual, get_residual, ht_loop_direction_square, levels_changed,
-                                    NULL};
+static const ht_loop_calls calls = {run,  set_iterate, get_iterate, set_residual, get_residual, ht_loop_direction_square, levels_changed,
+                                    NULL, NULL};
 
 ht_status ht_loop_create_textbook(ht_context *ctx, ht_operator *op, ht_precond *precond, int64_t capacity, ht_loop **out) {
   ht_loop *loop;

@@ -8,6 +8,8 @@ static void set_residual(ht_loop *loop, const double *r) { loop->op->backend->en
 static void get_residual(const ht_loop *loop, double *r) { loop->op->backend->engine_get_residual(loop->engine, r); }
 static double direction_square(const ht_loop *loop) { return loop->op->backend->engine_direction_square(loop->engine); }
 
+static void get_best(const ht_loop *loop, double *x) { loop->op->backend->engine_get_best(loop->engine, x); }
+
 static int set_right_side(ht_loop *loop, const double *b) {
   const ht_backend *backend = loop->op->backend;
   return backend->engine_set_right_side && backend->engine_set_right_side(loop->engine, b);
@@ -22,8 +24,8 @@ static ht_cg_event run(ht_loop *loop) {
   return event;
 }
 
-static const ht_loop_calls calls = {run,          set_iterate,      get_iterate,    set_residual,
-                                    get_residual, direction_square, levels_changed, set_right_side};
+static const ht_loop_calls calls = {
+    run, set_iterate, get_iterate, set_residual, get_residual, direction_square, levels_changed, set_right_side, get_best};
 
 static ht_status create_on_store(ht_loop *loop, const ht_engine_precond *precond) {
   const ht_operator *op = loop->op;

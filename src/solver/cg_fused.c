@@ -67,8 +67,8 @@ static ht_status scale_diagonal(ht_loop *loop, const double *diagonal) {
   return HT_OK;
 }
 
-static const ht_loop_calls calls = {run, set_iterate, get_iterate, set_residual, get_residual, ht_loop_direction_square, levels_changed,
-                                    NULL};
+static const ht_loop_calls calls = {run,  set_iterate, get_iterate, set_residual, get_residual, ht_loop_direction_square, levels_changed,
+                                    NULL, NULL};
 
 ht_status ht_loop_create_fused(ht_context *ctx, ht_operator *op, const double *diagonal, int64_t capacity, ht_loop **out) {
   ht_loop *loop;

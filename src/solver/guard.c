@@ -8,7 +8,7 @@
 
 /* Iterations between two looks at level and progress. An engine on a device waits for the host while it looks: it is asked less often,
  * but where a low level is on trial. */
-enum { CHECK_EVERY = 64, UNSEEN_CHECK_EVERY = 256, ENGINE_CHECK_EVERY = 512, ENGINE_FIRST_PAUSE = 256 };
+enum { CHECK_EVERY = 64, ENGINE_CHECK_EVERY = 512, ENGINE_FIRST_PAUSE = 256 };
 
 /* The loop aims slightly below the goal, because the true residual it is judged by differs in the last digits. */
 static const double AIM = 0.995;
@@ -19,13 +19,6 @@ static int64_t iteration_limit(const ht_guard *g) {
   if (g->options->max_iterations) return g->options->max_iterations;
   int64_t limit = 10 * g->loop->op->n;
   return limit < 1000 ? 1000 : limit > HT_MOST_DEFAULT_ITERATIONS ? HT_MOST_DEFAULT_ITERATIONS : limit;
-}
-
-static double replace_below(const ht_guard *g) {
-  double below = g->drop * g->reference, watched = ht_guard_decides_unseen(g) ? ht_guard_watch_drop(g) * g->watched : -1;
-  if (!(watched > g->loop->state.goal)) watched = -1;
-  if (!(g->to_replace < HT_LEVEL_64 && g->drop > 0 && below > g->loop->state.goal)) below = -1;
-  return fmax(g->take_up_below, fmax(below, watched));
 }
 
 /* A learned policy on the device looks where a direction is new, and then as often as it is asked to. */
@@ -50,13 +43,10 @@ static void set_events(ht_guard *g) {
   s->replaced = 0;
   s->goal = g->options->stopping == HT_STOPPING_PAPER ? g->goal : fmax(g->goal * AIM, g->norm_b * LOWEST_AIM);
   int mends = g->options->guard;
-  s->replace_below = mends ? replace_below(g) : -1;
-  s->watch = s->replace_below > 0 && unseen && g->to_replace == HT_LEVEL_64 ? ht_guard_watch_drop(g) : 0;
-  s->watched = g->watched;
-  s->replacing = (ht_cg_replacing){.allowed = mends && g->unaided && !unseen && g->to_replace < HT_LEVEL_64 && !(g->take_up_below > 0),
-                                   .first_drop = ht_guard_first_drop(g, g->to_replace),
-                                   .reference = g->reference};
-  s->grow_above = mends && ht_guard_lowest_level(g) < HT_LEVEL_64 ? 1e6 * g->reference : INFINITY;
+  ht_guard_plan_replacement(g);
+  s->replacing = g->replacing;
+  s->replace_below = mends ? fmax(g->take_up_below, ht_replacing_below(&g->replacing, s->goal)) : -1;
+  s->grow_above = mends && ht_guard_lowest_level(g) < HT_LEVEL_64 ? ht_replacing_grown(&g->replacing) : INFINITY;
   s->iteration_end = iteration_limit(g);
   int decides = g->policy.decide || (g->policy.window && !ht_guard_looks_at_pauses(g));
   s->decide_at = decides && g->loop->op->blocks && !blind ? g->next_look : INT64_MAX;
@@ -93,15 +83,16 @@ static void begin(ht_guard *g, double norm) {
   g->asked_window = 0;
   ht_guard_start_levels(g);
   ht_guard_note_levels(g);
-  g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(g, ht_guard_lowest_level(g)) : 0;
-  g->reference = g->watched = g->lowest = norm;
+  ht_guard_begin_drop(g);
+  g->replacing.reference = g->replacing.watched = g->lowest = norm;
+  g->replacing.replaced = 0;
   g->take_up_below = g->policy.later_drop > 0 && g->options->stopping == HT_STOPPING_TRUE ? g->policy.later_drop * norm : -1;
   g->claimed = INFINITY;
   g->futile = 0;
   g->improved_at = 0;
-  g->check_every = g->loop->decides && !watches_error(g) && (!g->policy.by_network || g->policy.window) ? ENGINE_CHECK_EVERY : CHECK_EVERY;
-  if (ht_guard_decides_unseen(g)) g->check_every = UNSEEN_CHECK_EVERY;
-  g->next_check = g->check_every;
+  int seldom = g->loop->decides && !watches_error(g) && (!g->policy.by_network || g->policy.window || ht_guard_decides_unseen(g));
+  g->check_every = seldom ? ENGINE_CHECK_EVERY : CHECK_EVERY;
+  g->next_check = ht_guard_decides_unseen(g) ? ENGINE_FIRST_PAUSE : g->check_every;
   g->settle_at = -1;
   g->next_pause = g->progress ? 0 : g->loop->decides ? ENGINE_FIRST_PAUSE : 1;
   g->segment_end = -1;
@@ -147,7 +138,6 @@ static ht_status iterate(ht_guard *g, ht_outcome *outcome, double *norm) {
     ht_cg_event event = g->loop->calls->run(g->loop);
     HT_TRY(g->ctx, g->certifier.backend->failed(g->ctx));
     ht_guard_follow_replacements(g);
-    if (unseen) g->watched = s->watched;
     if (unseen) ht_guard_follow_unseen(g);
     if (unseen) record_levels(g, product);
     record_time(g);
@@ -162,6 +152,7 @@ static ht_status iterate(ht_guard *g, ht_outcome *outcome, double *norm) {
 static ht_status keep_best(ht_guard *g, double *norm) {
   int64_t n = g->loop->op->n;
   double best = g->best_norm;
+  ht_guard_fetch_best(g);
   if (best < INFINITY) HT_TRY(g->ctx, ht_certify(&g->certifier, g->best, g->b, g->residual, 0, NULL, &best));
   g->loop->calls->get_iterate(g->loop, g->x);
   HT_TRY(g->ctx, ht_certify_closely(&g->certifier, g->x, g->b, g->residual, norm));
@@ -300,6 +291,7 @@ static ht_status solve_in_scale(ht_guard *g, ht_report *report) {
     g->best_written = 1;
   }
   g->best_norm = norm;
+  g->best_in_loop = 0;
   ht_recorder_residual(g->recorder, 0, norm / g->norm_b, HT_TRACE_START);
   record_time(g);
   if (!ht_guard_meets_goal(g, norm)) {

@@ -42,28 +42,26 @@ typedef struct ht_guard {
   double goal, norm_b, started;
   double b_norm_inf, x0_norm_inf; /* in the caller's scale */
   ht_reduction facts[HT_FACTS];
-  int64_t facts_of;     /* the certificate that they were taken with, by its number; -1: none */
-  ht_level floor;       /* lowest level allowed: raised when a level fails */
-  ht_level to_replace;  /* lowest level whose error is in the loop's residual and left to the next replacement; FP64: none */
-  int by_budget;        /* the levels are the error budget's, which leaves nothing to replacement */
-  int by_rule;          /* a policy of the kind window has what auto's rule takes */
-  int rule_failed;      /* and has found that its level does not do */
-  int has_left, action; /* such a policy has left the action that it began with; the number of the one that it takes */
-  double reference;     /* ||r|| at the last replacement or start */
-  double watched;       /* ||r|| then, or when a run was found to have read nothing that is due since */
-  double take_up_below; /* the policy's later level is taken up when ||r|| falls below it; -1: no more */
-  double drop;          /* replace when ||r|| falls below drop * reference; 0: never */
-  double asked_drop;    /* by the action of a policy of the kind window; 0: as is usual at the level */
-  int64_t asked_window; /* iterations to its next look; 0: the policy's interval */
-  double best_norm;     /* true residual of `best`, or infinity */
-  int best_written;     /* since it was made, as zeros */
-  double certified;     /* true residual of the last certificate */
-  double claimed;       /* true residual at the last failed claim in FP64 */
-  int futile;           /* failed claims in FP64 that gained nothing */
-  int64_t improved_at;  /* iteration of the last clear fall of ||r|| */
-  double lowest;        /* ||r|| then */
-  int64_t next_pause;   /* every iteration where there is a progress callback */
-  int64_t next_check;   /* of level and progress, which cost more: every check_every */
+  int64_t facts_of;          /* the certificate that they were taken with, by its number; -1: none */
+  ht_level floor;            /* lowest level allowed: raised when a level fails */
+  ht_cg_replacing replacing; /* where it stands, and what the loop is told of it */
+  int by_budget;             /* the levels are the error budget's, which leaves nothing to replacement */
+  int by_rule;               /* a policy of the kind window has what auto's rule takes */
+  int rule_failed;           /* and has found that its level does not do */
+  int has_left, action;      /* such a policy has left the action that it began with; the number of the one that it takes */
+  double take_up_below;      /* the policy's later level is taken up when ||r|| falls below it; -1: no more */
+  double asked_drop;         /* by the action of a policy of the kind window; 0: as is usual at the level */
+  int64_t asked_window;      /* iterations to its next look; 0: the policy's interval */
+  double best_norm;          /* true residual of `best`, or infinity */
+  int best_written;          /* since it was made, as zeros */
+  int best_in_loop;          /* it is the iterate of a replacement that the loop made, and not in `best` yet */
+  double certified;          /* true residual of the last certificate */
+  double claimed;            /* true residual at the last failed claim in FP64 */
+  int futile;                /* failed claims in FP64 that gained nothing */
+  int64_t improved_at;       /* iteration of the last clear fall of ||r|| */
+  double lowest;             /* ||r|| then */
+  int64_t next_pause;        /* every iteration where there is a progress callback */
+  int64_t next_check;        /* of level and progress, which cost more: every check_every */
   int64_t
       settle_at; /* iteration at whose end the levels raised before it have no step at the old ones left: the residual is made true; -1 */
   int64_t check_every;
@@ -115,7 +113,9 @@ void ht_guard_note_levels(ht_guard *guard);   /* after the loop's residual was m
 void ht_guard_consult_policy(ht_guard *guard);
 int ht_guard_decides_unseen(const ht_guard *guard); /* a learned policy, on the device: levels are known where a run ends */
 void ht_guard_follow_unseen(ht_guard *guard);       /* after such a run */
-double ht_guard_watch_drop(const ht_guard *guard);  /* how far ||r|| may fall until such a run must tell what was chosen; 0: any */
+void ht_guard_plan_replacement(ht_guard *guard);    /* what the loop is to know of it in the next run */
+void ht_guard_begin_drop(ht_guard *guard);          /* how far the residual may fall, as for the first replacement */
+void ht_guard_fetch_best(ht_guard *guard);          /* to `best`, before it is used */
 void ht_guard_settle_later(ht_guard *guard);        /* make the residual true once the step of the levels before is made */
 void ht_guard_give_up_level(ht_guard *guard);       /* it failed: over to the policy's fallback where it has one, else one level up */
 void ht_guard_give_up_levels(ht_guard *guard);      /* all below FP64, for the rest of the solve */

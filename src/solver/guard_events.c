@@ -6,6 +6,8 @@
 #include "solver/spectrum.h"
 
 enum { NULL_TEST_AFTER = 200, FUTILE_CLAIMS = 3, PATIENCE = 2000, PATIENCE_LEARNED = 256 };
+/* Iterations between two checks where a network decides unseen: with a low level among what it chose, and without. */
+enum { UNSEEN_CHECK_EVERY = 256, UNSEEN_CHECK_SELDOM = 512 };
 static const double POLL_EVERY_S = 0.05; /* for the stop flag, the time limit and the progress callback */
 
 /* Each handler sets *done and *outcome when the solve is over. */
@@ -26,11 +28,6 @@ static ht_status on_dropped(ht_guard *g, ht_cg_event event, int *done, ht_outcom
     ht_guard_take_up_level(g);
     return HT_OK;
   }
-  int due = g->to_replace < HT_LEVEL_64 && g->loop->state.norm_r <= g->drop * g->reference;
-  if (ht_guard_decides_unseen(g) && !due) {
-    g->watched = g->loop->state.norm_r;
-    return HT_OK;
-  }
   HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
   g->loop->calls->set_residual(g->loop, g->residual);
   ht_guard_judge_replacement(g, norm, change);
@@ -39,7 +36,7 @@ static ht_status on_dropped(ht_guard *g, ht_cg_event event, int *done, ht_outcom
 
 /* The loop says the tolerance is met: only the true residual decides. */
 static ht_status on_reached(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
-  double norm, change, before = g->reference;
+  double norm, change, before = g->replacing.reference;
   (void)event;
   HT_TRY(g->ctx, ht_guard_refresh_claim(g, &norm, &change));
   if (ht_guard_meets_goal(g, norm)) {
@@ -236,7 +233,7 @@ static ht_status check_patience(ht_guard *g) {
   const ht_cg_state *s = &g->loop->state;
   int learned = g->policy.by_network && !g->by_rule, budget = g->by_budget;
   ht_level lowest = ht_guard_lowest_level(g);
-  if ((g->to_replace == HT_LEVEL_64 && !budget) || lowest == HT_LEVEL_64) return HT_OK;
+  if ((g->replacing.to_replace == HT_LEVEL_64 && !budget) || lowest == HT_LEVEL_64) return HT_OK;
   int idle = s->iteration - g->improved_at >= patience(g, learned) && (lowest == HT_LEVEL_16 || learned || budget);
   if (misses_limit(g)) {
     ht_guard_give_up_levels(g);
@@ -252,10 +249,11 @@ static ht_status check_patience(ht_guard *g) {
 static ht_status check_progress(ht_guard *g, int *done, ht_outcome *outcome) {
   const ht_cg_state *s = &g->loop->state;
   /* With the error of lower levels in it the loop's residual is no measure of x. */
-  if (s->norm_r < g->best_norm && ht_guard_lowest_level(g) == HT_LEVEL_64 && g->to_replace == HT_LEVEL_64) {
+  if (s->norm_r < g->best_norm && ht_guard_lowest_level(g) == HT_LEVEL_64 && g->replacing.to_replace == HT_LEVEL_64) {
     g->loop->calls->get_iterate(g->loop, g->best);
     g->best_norm = s->norm_r;
     g->best_written = 1;
+    g->best_in_loop = 0;
   }
   if (s->norm_r < 0.9 * g->lowest) {
     g->lowest = s->norm_r;
@@ -317,10 +315,11 @@ static ht_status on_pause(ht_guard *g, ht_cg_event event, int *done, ht_outcome 
   if (!*done) HT_TRY(g->ctx, settle(g));
   if (!*done && ht_guard_look_is_due(g)) ht_guard_consult_policy(g);
   if (!*done && g->loop->state.iteration >= g->next_check) {
+    if (ht_guard_decides_unseen(g)) g->check_every = g->replacing.to_replace < HT_LEVEL_64 ? UNSEEN_CHECK_EVERY : UNSEEN_CHECK_SELDOM;
     g->next_check = g->loop->state.iteration + g->check_every;
     if (g->options->guard) HT_TRY(g->ctx, check_level(g));
-    if (g->options->guard) HT_TRY(g->ctx, check_patience(g));
     HT_TRY(g->ctx, check_progress(g, done, outcome));
+    if (!*done && g->options->guard) HT_TRY(g->ctx, check_patience(g));
   }
   plan_pause(g, elapsed);
   return HT_OK;

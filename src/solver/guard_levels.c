@@ -36,34 +36,38 @@ static ht_level inexact_level(const ht_guard *g, ht_level lowest) {
   return g->policy.replaces && !g->by_budget && !(exact[lowest] == 1) ? lowest : HT_LEVEL_64;
 }
 
-void ht_guard_note_levels(ht_guard *g) { g->to_replace = inexact_level(g, ht_guard_lowest_level(g)); }
+void ht_guard_note_levels(ht_guard *g) { g->replacing.to_replace = inexact_level(g, ht_guard_lowest_level(g)); }
 
 /* A policy that mixes low levels into its choice: the first one to be read begins a gap, and the lowest says how soon it is closed.
  * norm: ||r|| when it was read, or before. */
 static void follow_levels(ht_guard *g, ht_level lowest_read, double norm) {
   ht_level lowest = inexact_level(g, lowest_read);
-  if (g->asked_drop > 0 && g->to_replace < HT_LEVEL_64 && g->options->stopping == HT_STOPPING_TRUE) g->drop = g->asked_drop;
-  if (lowest >= g->to_replace) return;
-  if (g->to_replace == HT_LEVEL_64) g->reference = norm;
-  g->to_replace = lowest;
-  if (g->options->stopping == HT_STOPPING_TRUE) g->drop = g->asked_drop > 0 ? g->asked_drop : fmax(g->drop, ht_guard_first_drop(g, lowest));
+  if (g->asked_drop > 0 && g->replacing.to_replace < HT_LEVEL_64 && g->options->stopping == HT_STOPPING_TRUE)
+    g->replacing.drop = g->asked_drop;
+  if ((int)lowest >= g->replacing.to_replace) return;
+  if (g->replacing.to_replace == HT_LEVEL_64) g->replacing.reference = norm;
+  g->replacing.to_replace = lowest;
+  if (g->options->stopping == HT_STOPPING_TRUE)
+    g->replacing.drop = g->asked_drop > 0 ? g->asked_drop : fmax(g->replacing.drop, ht_guard_first_drop(g, lowest));
 }
 
 /* ---- levels that a device chooses, and tells of when its run ends ---- */
 
 int ht_guard_decides_unseen(const ht_guard *g) { return g->policy.rule == HT_DECIDE_LEARNED && g->floor < HT_LEVEL_64; }
 
-void ht_guard_follow_unseen(ht_guard *g) {
-  ht_level lowest = (ht_level)g->loop->state.lowest;
-  if (inexact_level(g, lowest) < g->to_replace) g->reference = g->watched;
-  follow_levels(g, lowest, g->watched);
-}
+void ht_guard_follow_unseen(ht_guard *g) { ht_replacing_follow(&g->replacing, g->loop->state.lowest); }
 
-/* How far ||r|| may fall from `watched` until a level that came into use since would have to be replaced, 0 where none could: there the run
- * ends, and tells, if there is one. It does not depend on where runs ended for other reasons, some of which depend on the clock. */
-double ht_guard_watch_drop(const ht_guard *g) {
-  int matters = inexact_level(g, g->floor) < g->to_replace && g->options->stopping == HT_STOPPING_TRUE;
-  return matters ? fmax(g->drop, ht_guard_first_drop(g, g->floor)) : 0;
+void ht_guard_plan_replacement(ht_guard *g) {
+  ht_cg_replacing *m = &g->replacing;
+  int unseen = ht_guard_decides_unseen(g), may = g->options->guard && !(g->take_up_below > 0);
+  m->follows = may && unseen;
+  m->allowed = may && g->unaided && (unseen || m->to_replace < HT_LEVEL_64);
+  m->floor = g->floor;
+  m->best = g->best_norm;
+  for (int level = 0; level < HT_LEVELS; level++) {
+    m->inexact[level] = inexact_level(g, (ht_level)level);
+    m->first_drop[level] = g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(g, (ht_level)level) : 0;
+  }
 }
 
 void ht_guard_consult_policy(ht_guard *g) {
@@ -105,14 +109,24 @@ double ht_guard_first_drop(const ht_guard *g, ht_level level) {
   return g->asked_drop > 0 && level < HT_LEVEL_64 ? g->asked_drop : ht_guard_usual_drop(level);
 }
 
+void ht_guard_begin_drop(ht_guard *g) {
+  int replaces = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE;
+  g->replacing.drop = replaces ? ht_guard_first_drop(g, ht_guard_lowest_level(g)) : 0;
+}
+
+/* What was lost was thought to stay below the goal, from a residual that is not the loop's any more, or wrongly. */
+static void replace_again(ht_guard *g) {
+  if (g->replacing.drop == 0) ht_guard_begin_drop(g);
+}
+
 /* FP64 has left nothing to replace: the next fall counts from here. */
 void ht_guard_take_up_level(ht_guard *g) {
   g->take_up_below = -1;
   memset(g->loop->block_level, (int)g->policy.later, (size_t)g->loop->op->blocks);
   enforce_floor(g);
   ht_guard_note_levels(g);
-  g->reference = g->watched = g->loop->state.norm_r;
-  g->drop = ht_guard_first_drop(g, ht_guard_lowest_level(g));
+  g->replacing.reference = g->replacing.watched = g->loop->state.norm_r;
+  g->replacing.drop = ht_guard_first_drop(g, ht_guard_lowest_level(g));
 }
 
 static void raise_floor(ht_guard *g, ht_level floor) {
@@ -120,7 +134,7 @@ static void raise_floor(ht_guard *g, ht_level floor) {
   ht_recorder_because(g->recorder, HT_TRACE_RAISE);
   enforce_floor(g);
   ht_guard_note_levels(g);
-  g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(g, ht_guard_lowest_level(g)) : 0;
+  ht_guard_begin_drop(g);
 }
 
 /* An engine may hold a product of the old levels for the step that comes next, so that the residual is made true after that step. */
@@ -133,8 +147,8 @@ void ht_guard_settle_later(ht_guard *g) {
 static void give_up_rule(ht_guard *g) {
   ht_recorder_because(g->recorder, HT_TRACE_FALLBACK);
   g->by_budget = 1;
-  g->to_replace = HT_LEVEL_64;
-  g->drop = 0;
+  g->replacing.to_replace = HT_LEVEL_64;
+  g->replacing.drop = 0;
   g->interval = HT_USUAL_INTERVAL;
   g->next_look = g->loop->state.iteration + g->interval;
   ht_guard_start_levels(g);
@@ -160,8 +174,8 @@ void ht_guard_give_up_level(ht_guard *g) {
   g->policy.fallback = NULL;
   g->policy.replaces = 0;
   g->policy.start = HT_LEVEL_64;
-  g->to_replace = HT_LEVEL_64;
-  g->drop = 0;
+  g->replacing.to_replace = HT_LEVEL_64;
+  g->replacing.drop = 0;
   g->next_look = g->loop->state.iteration + g->interval;
   ht_guard_start_levels(g);
 }
@@ -180,7 +194,13 @@ static void keep_if_best(ht_guard *g, double norm) {
   if (!(norm < g->best_norm)) return;
   g->best_norm = norm;
   g->best_written = 1;
+  g->best_in_loop = 0;
   g->certifier.backend->copy(g->ctx, g->loop->op->n, g->x, g->best);
+}
+
+void ht_guard_fetch_best(ht_guard *g) {
+  if (g->best_in_loop) g->loop->calls->get_best(g->loop, g->best);
+  g->best_in_loop = 0;
 }
 
 /* ||g->previous - g->residual|| from its square; where that overflowed or underflowed, from the difference, in the place of `previous`. */
@@ -266,7 +286,8 @@ void ht_guard_restart(ht_guard *g) {
 static void count_replacement(ht_guard *g, double norm, double change) {
   if (!(change <= ht_replacement_bearable(norm))) ht_guard_restart(g);
   ht_guard_note_levels(g);
-  g->reference = g->watched = norm;
+  g->replacing.reference = g->replacing.watched = norm;
+  g->replacing.replaced = 1;
   g->owed = 0;
   g->replacements++;
 }
@@ -274,24 +295,39 @@ static void count_replacement(ht_guard *g, double norm, double change) {
 void ht_guard_replace(ht_guard *g, double norm, double change) {
   g->loop->calls->set_residual(g->loop, g->residual);
   count_replacement(g, norm, change);
+  replace_again(g);
 }
 
 void ht_guard_judge_replacement(ht_guard *g, double norm, double change) {
-  double before = g->reference;
+  double before = g->replacing.reference;
+  int first = !g->replacing.replaced;
   count_replacement(g, norm, change);
-  if (!ht_replacement_gains(norm, before))
+  if (!ht_replacement_gains(norm, change, before))
     ht_guard_give_up_level(g);
   else
-    g->drop = ht_replacement_drop(norm, change, before, ht_guard_first_drop(g, g->to_replace), g->loop->state.goal);
+    g->replacing.drop =
+        ht_replacement_drop(norm, change, before, ht_guard_first_drop(g, g->replacing.to_replace), first, g->loop->state.goal);
+}
+
+static void take_over_best(ht_guard *g) {
+  if (!(g->replacing.best < g->best_norm)) return;
+  g->best_norm = g->replacing.best;
+  g->best_written = g->best_in_loop = 1;
 }
 
 void ht_guard_follow_replacements(ht_guard *g) {
   const ht_cg_state *s = &g->loop->state;
+  if (!s->replacing.allowed && !s->replacing.follows) return;
+  g->replacing = s->replacing;
+  take_over_best(g);
   for (int k = 0; k < s->replaced; k++) {
     const ht_cg_replacement *made = &s->replacement[k];
     ht_recorder_residual(g->recorder, made->iteration, made->norm / g->norm_b, HT_TRACE_REPLACEMENT);
     note_gap(g, made->norm, made->change);
-    ht_guard_judge_replacement(g, made->norm, made->change);
+    if (!(made->change <= ht_replacement_bearable(made->norm))) ht_guard_restart(g);
+    if (!ht_replacement_gains(made->norm, made->change, made->before)) ht_guard_give_up_level(g);
+    g->owed = 0;
+    g->replacements++;
     g->seen_after++;
   }
 }
@@ -299,13 +335,15 @@ void ht_guard_follow_replacements(ht_guard *g) {
 /* Back to the best iterate known, with a fresh direction. */
 ht_status ht_guard_restore(ht_guard *g) {
   double norm;
+  ht_guard_fetch_best(g);
   g->loop->calls->set_iterate(g->loop, g->best);
   HT_TRY(g->ctx, ht_certify(&g->certifier, g->best, g->b, g->residual, 0, NULL, &norm));
   record_residual(g, norm, HT_TRACE_RESTORE);
   g->loop->calls->set_residual(g->loop, g->residual);
   ht_guard_restart(g);
   ht_guard_note_levels(g);
-  g->reference = g->watched = norm;
+  g->replacing.reference = g->replacing.watched = norm;
+  replace_again(g);
   g->owed = 0;
   g->restores++;
   return HT_OK;

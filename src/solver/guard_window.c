@@ -60,7 +60,7 @@ static double loss_at(const ht_guard *g, ht_level level) { return level < HT_LEV
 /* Products since the last look have each lost about what one on the present direction would; what they lose adds up, as measured. */
 static void follow_owed(ht_guard *g) {
   int64_t iteration = g->loop->state.iteration;
-  double loss = loss_at(g, g->to_replace);
+  double loss = loss_at(g, g->replacing.to_replace);
   if (isfinite(loss)) g->owed += loss * (double)(iteration - g->looked_at);
   g->looked_at = iteration;
 }
@@ -204,7 +204,7 @@ void ht_guard_decide_window(ht_guard *g, const ht_policy_view *view) {
   ht_learned_action action = choose(g);
   g->plateaus |= on_plateau(g);
   action = adapt(g, action);
-  int loses = g->to_replace < HT_LEVEL_64;
+  int loses = g->replacing.to_replace < HT_LEVEL_64;
   g->by_rule = action.rule;
   g->by_budget = action.theta > 0;
   g->asked_drop = action.drop;

@@ -19,6 +19,7 @@ typedef struct ht_loop_calls {
   double (*direction_square)(const ht_loop *loop); /* p'p in the loop's scale */
   void (*levels_changed)(ht_loop *loop);
   int (*set_right_side)(ht_loop *loop, const double *b); /* returns whether the loop replaces the residual by itself; NULL: never */
+  void (*get_best)(const ht_loop *loop, double *x);      /* its best iterate at those; NULL where there are none */
 } ht_loop_calls;
 
 struct ht_loop {

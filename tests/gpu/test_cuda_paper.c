@@ -276,11 +276,9 @@ static void make_residual(fixture *f) {
   }
 }
 
-static void set_up(fixture *f, gpu *g, int streaming, int64_t n) {
+static void set_up_on(fixture *f, gpu *g, int streaming, const char *line) {
   const ht_operator_options options = {.ordering = HT_ORDERING_NATURAL, .exactness_flags = 1};
   const ht_engine_precond none = {.block = 0};
-  char line[64];
-  snprintf(line, sizeof line, "stencil2d nx=%lld ny=1", (long long)n);
   *f = (fixture){.g = g, .a = generate(g, line)};
   if (streaming) {
     OK(ht_operator_create_store(g->ctx, g->cuda, &options, HT_STORE_ENGINE_STREAMING, 0, f->a, NULL, &f->op));
@@ -290,14 +288,20 @@ static void set_up(fixture *f, gpu *g, int streaming, int64_t n) {
     OK(g->cuda->engine_create_on_tiles(g->ctx, f->op->tiles, f->op->column_error, NULL, 1000, &f->engine));
   }
   make_residual(f);
-  f->x = array(n);
-  f->device = gpu_copy(g, 8 * n, f->r);
+  f->x = array(f->a->n);
+  f->device = gpu_copy(g, 8 * f->a->n, f->r);
   f->state.capacity = 1000;
   f->state.history = array(1000);
   f->state.alphas = array(1000);
   f->state.betas = array(1000);
   f->state.block_level = malloc((size_t)f->op->blocks);
   assert_non_null(f->state.block_level);
+}
+
+static void set_up(fixture *f, gpu *g, int streaming, int64_t n) {
+  char line[64];
+  snprintf(line, sizeof line, "stencil2d nx=%lld ny=1", (long long)n);
+  set_up_on(f, g, streaming, line);
 }
 
 static void tear_down(fixture *f) {
@@ -407,6 +411,49 @@ static void pauses_change_no_bit(void **state) {
   gpu_close(&g);
 }
 
+/* Replacements with 16 bits throughout: the best iterate that they met has the residual that was told. */
+static void the_best_iterate_is_kept(void **state) {
+  (void)state;
+  gpu g = gpu_open();
+  fixture f;
+  set_up_on(&f, &g, 0, "mass size=15 coefficients=lognormal");
+  const int64_t n = f.a->n;
+  ht_cg_state *s = &f.state;
+  double norm_b = 0, best = INFINITY, square = 0, *x = array(n);
+  for (int64_t i = 0; i < n; i++) f.r[i] = sin(0.1 * (double)i), norm_b += f.r[i] * f.r[i];
+  norm_b = sqrt(norm_b);
+  begin(&f, 400, 1000);
+  assert_true(g.cuda->engine_set_right_side(f.engine, f.device));
+  memset(s->block_level, HT_LEVEL_16, (size_t)f.op->blocks);
+  g.cuda->engine_set_levels(f.engine, s->block_level);
+  s->decide_rule = HT_DECIDE_HOST;
+  s->decide_at = INT64_MAX;
+  s->goal = 1e-14 * norm_b;
+  s->replacing = (ht_cg_replacing){.allowed = 1,
+                                   .to_replace = HT_LEVEL_16,
+                                   .inexact = {HT_LEVEL_16, HT_LEVEL_32, HT_LEVEL_64},
+                                   .first_drop = {0.3, 0.3, 0},
+                                   .drop = 0.3,
+                                   .reference = norm_b,
+                                   .watched = norm_b,
+                                   .best = INFINITY};
+  s->replace_below = 0.3 * norm_b;
+  g.cuda->engine_run(f.engine, s);
+  for (int k = 0; k < s->replaced; k++) best = fmin(best, s->replacement[k].norm);
+  assert_true(s->replaced > 0 && s->replacing.best == best && best < norm_b);
+  g.cuda->engine_get_best(f.engine, f.device);
+  gpu_fetch(&g, 8 * n, f.device, x);
+  for (int64_t i = 0; i < n; i++) {
+    double ax = 0;
+    for (int64_t k = f.a->row_start[i]; k < f.a->row_start[i + 1]; k++) ax += f.a->values[k] * x[f.a->columns[k]];
+    square += (f.r[i] - ax) * (f.r[i] - ax);
+  }
+  assert_true(fabs(sqrt(square) / best - 1) < 1e-8);
+  free(x);
+  tear_down(&f);
+  gpu_close(&g);
+}
+
 static void networks_of_other_shapes_are_refused(void **state) {
   (void)state;
   gpu g = gpu_open();
@@ -423,15 +470,11 @@ static void networks_of_other_shapes_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(it_is_the_textbook_loop),
-      cmocka_unit_test(odd_sizes_are_solved),
-      cmocka_unit_test(its_records_give_eigenvalues),
-      cmocka_unit_test(the_device_replaces_as_the_host_does),
-      cmocka_unit_test(scattered_unknowns_are_ordered),
-      cmocka_unit_test(it_refuses_what_it_cannot_do),
-      cmocka_unit_test(networks_decide_as_by_hand),
-      cmocka_unit_test(pauses_change_no_bit),
-      cmocka_unit_test(networks_of_other_shapes_are_refused),
+      cmocka_unit_test(it_is_the_textbook_loop),        cmocka_unit_test(odd_sizes_are_solved),
+      cmocka_unit_test(its_records_give_eigenvalues),   cmocka_unit_test(the_device_replaces_as_the_host_does),
+      cmocka_unit_test(scattered_unknowns_are_ordered), cmocka_unit_test(it_refuses_what_it_cannot_do),
+      cmocka_unit_test(networks_decide_as_by_hand),     cmocka_unit_test(pauses_change_no_bit),
+      cmocka_unit_test(the_best_iterate_is_kept),       cmocka_unit_test(networks_of_other_shapes_are_refused),
   };
   if (!gpu_present()) return GPU_SKIPPED;
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 // Sums and rows that travel between the blocks of the persistent engine. SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include "backend/cuda/cg_step.cuh"
+#include "backend/cuda/sums.cuh"
 
 namespace ht {
 
@@ -35,27 +36,6 @@ __device__ inline double as_sent(double second) { return __longlong_as_double(__
 
 // The messages of a block: {rz, pap}, {rms, sms}, {rr, -}.
 
-// A times B of 8 x 4 and 4 x 8 numbers, A all ones: lane l gets the sums over the lanes of columns 2 (l & 3) and the next.
-__device__ inline double2 column_sums(double b) {
-  double2 d;
-  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %4};"
-      : "=d"(d.x), "=d"(d.y)
-      : "d"(1.0), "d"(b), "d"(0.0));
-  return d;
-}
-
-// The sums over the warp: lane l gets sums 2 (l & 3) and the next, those beyond the last being 0.
-__device__ inline double2 warp_sums(const double v[HT_SUMS], int lane) {
-  double mine = 0;
-#pragma unroll
-  for (int k = 0; k < HT_SUMS; k++) {
-    double2 d = column_sums(v[k]);
-    double part = d.x + d.y; // of lanes 8 (l & 3) and the seven after
-    if (lane >> 2 == k) mine = part;
-  }
-  return column_sums(mine);
-}
-
 struct block_state {
   double2 warp[MOST_THREADS / 32][MESSAGES], part[MOST_BLOCKS / 32][MESSAGES]; // part: 0 where there are fewer blocks
   ht_cuda_cg_scalars scalars;
@@ -82,7 +62,7 @@ struct sums_mail {
 };
 
 // The block's sums to all.
-__device__ inline void send_sums(block_state &shared, const double v[HT_SUMS], const sums_mail &mail) {
+__device__ inline void send_sums(block_state &shared, const double (&v)[HT_SUMS], const sums_mail &mail) {
   int lane = threadIdx.x & 31, warp = threadIdx.x / 32, warps = blockDim.x / 32;
   double2 mine = warp_sums(v, lane);
   if (lane < MESSAGES) shared.warp[warp][lane] = mine;

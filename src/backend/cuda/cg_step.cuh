@@ -7,8 +7,8 @@
 namespace ht {
 
 enum event { CONTINUE, REACHED, LIMIT, DECIDE, CURVATURE, NONFINITE, DROPPED, GREW, PAUSE }; // ht_cg_event
-enum decide_rule { DECIDE_HOST, DECIDE_RULE, DECIDE_BUDGET }; // ht_decide_rule; the host calls for what is learned
-enum sums { RZ, PAP, RMS, SMS, RR };                          // HT_SUMS of them
+enum decide_rule { DECIDE_HOST, DECIDE_RULE, DECIDE_BUDGET, DECIDE_LEARNED };                // ht_decide_rule
+enum sums { RZ, PAP, RMS, SMS, RR };                                                         // HT_SUMS of them
 
 // alpha, and beta from the rz that is predicted for the next residual; the two divisions do not wait for each other.
 struct step_lengths {
@@ -22,32 +22,52 @@ __device__ inline step_lengths lengths_of(const double *sum) {
   return {alpha, predicted > 0 ? predicted * inverse : 0, predicted};
 }
 
-// Where nothing was read low since the residual was last watched, there is nothing to replace: the next fall counts from here.
-__device__ inline void watch(ht_cuda_cg_scalars &s) {
-  if (!(s.watch > 0) || s.lowest < LEVEL_64 || !(s.norm_r <= s.replace_below)) return;
-  double below = s.watch * s.norm_r;
-  s.watched = s.norm_r;
-  s.replace_below = below > s.goal ? below : -1;
+// At replace_below, where a network chooses unseen: what it has chosen since the last time is told to the rules for replacement. Returns
+// whether nothing is due by them.
+__device__ inline bool follow(ht_cuda_cg_scalars &s) {
+  ht_cg_replacing &m = s.replacing;
+  if (!m.follows) return false;
+  ht_replacing_follow(&m, s.lowest);
+  s.lowest_before = min(s.lowest_before, s.lowest);
+  s.lowest = LEVEL_64;
+  if (ht_replacing_is_due(&m, s.norm_r)) return false;
+  m.watched = s.norm_r;
+  s.replace_below = ht_replacing_below(&m, s.goal);
+  return true;
 }
 
-// What a launch is to do, in one read: others wait for it.
+// What a product of the paper's engine is to do, in reads that do not wait for each other.
 struct task {
-  int event, due;
+  int event, due, looks, recount;
+  uint32_t chosen; // at the last look
 };
 
-__device__ inline task task_of(const ht_cuda_cg_scalars *s) {
-  static_assert(offsetof(ht_cuda_cg_scalars, due) == offsetof(ht_cuda_cg_scalars, event) + 4 &&
-                    offsetof(ht_cuda_cg_scalars, event) % 8 == 0,
+__device__ inline task task_of(const ht_cuda_cg_scalars *s, const uint32_t *chosen) {
+  constexpr size_t first = offsetof(ht_cuda_cg_scalars, event);
+  static_assert(offsetof(ht_cuda_cg_scalars, due) == first + 4 && offsetof(ht_cuda_cg_scalars, looks) == first + 8 &&
+                    offsetof(ht_cuda_cg_scalars, recount) == first + 12 && first % 8 == 0,
                 "they are read together");
-  int2 v = *(const int2 *)&s->event;
-  return {v.x, v.y};
+  int2 one = *(const int2 *)&s->event, two = *(const int2 *)&s->looks;
+  uint2 both = *(const uint2 *)chosen;
+  return {one.x, one.y, two.x, two.y, two.x & 1 ? both.y : both.x};
+}
+
+// ---- what the paper's engine has chosen (ht_cuda_cg_vectors.chosen) ----
+
+__device__ inline uint32_t chosen_bits(int level, int before) { return 1u << level | (level != before ? HT_CHOSEN_CHANGED : 0); }
+
+__device__ inline int lowest_of(uint32_t chosen) { return __ffs(chosen) - 1; }
+
+// The level that all blocks have, or -1.
+__device__ inline int uniform_of(uint32_t chosen) {
+  uint32_t levels = chosen & ~HT_CHOSEN_CHANGED;
+  return levels & levels - 1 ? -1 : lowest_of(levels);
 }
 
 // Whether an iteration without fault is one that the host asked to stop at.
 __device__ inline int event_of_limits(ht_cuda_cg_scalars &s) {
-  watch(s);
   if (s.iteration >= s.iteration_end) return LIMIT;
-  if (s.norm_r <= s.replace_below) return DROPPED;
+  if (s.norm_r <= s.replace_below && !follow(s)) return DROPPED;
   if (s.norm_r > s.grow_above) return GREW;
   if (s.iteration >= s.decide_at && s.decide_rule == DECIDE_HOST) return DECIDE;
   if (s.iteration >= s.pause_at) return PAUSE;

@@ -57,6 +57,7 @@ const ht_backend ht_backend_cuda = {
     .engine_get_iterate = ht_cuda_engine_get_iterate,
     .engine_set_residual = ht_cuda_engine_set_residual,
     .engine_set_right_side = ht_cuda_engine_set_right_side,
+    .engine_get_best = ht_cuda_engine_get_best,
     .engine_get_residual = ht_cuda_engine_get_residual,
     .engine_get_direction = ht_cuda_engine_get_direction,
     .engine_direction_square = ht_cuda_engine_direction_square,

@@ -165,6 +165,7 @@ void ht_cuda_engine_set_iterate(ht_engine *engine, const double *x);
 void ht_cuda_engine_get_iterate(ht_engine *engine, double *x);
 void ht_cuda_engine_set_residual(ht_engine *engine, const double *r);
 int ht_cuda_engine_set_right_side(ht_engine *engine, const double *b);
+void ht_cuda_engine_get_best(ht_engine *engine, double *x);
 void ht_cuda_engine_get_residual(ht_engine *engine, double *r);
 void ht_cuda_engine_get_direction(ht_engine *engine, double *p);
 double ht_cuda_engine_direction_square(ht_engine *engine);

@@ -21,7 +21,7 @@ enum {
 static ht_status take_told(ht_cuda *cuda, ht_cuda_cg_scalars **told) {
   *told = cuda->told;
   cuda->told = NULL;
-  const int64_t bytes = 2 * sizeof **told + 3 * HT_CUDA_TOLD * 8 + HT_CG_REPLACEMENTS * sizeof(ht_cg_replacement);
+  const int64_t bytes = sizeof **told + sizeof(ht_cuda_cg_staged) + 3 * HT_CUDA_TOLD * 8 + HT_CG_REPLACEMENTS * sizeof(ht_cg_replacement);
   return *told ? HT_OK : ht_cuda_allocate_host(cuda, bytes, told);
 }
 
@@ -47,17 +47,19 @@ ht_status ht_cuda_engine_allocate(ht_engine *e) {
                                 {e->blocks, &v->block_level},
                                 {e->blocks * 8, &v->block_norm2},
                                 {e->blocks * 8, &v->block_max},
-                                {sizeof *v->scalars, &v->scalars},
+                                {sizeof(ht_cuda_cg_staged), &v->scalars},
                                 {narrow, &v->narrow[0]},
                                 {narrow, &v->narrow[1]},
-                                {right_side, &v->b}};
+                                {right_side, &v->b},
+                                {right_side, &v->best}};
   HT_TRY(e->ctx, ht_cuda_allocate_parts(e->cuda, sizeof parts / sizeof *parts, parts));
   HT_TRY(e->ctx, take_told(e->cuda, &v->told));
   *v->told = (ht_cuda_cg_scalars){.iteration = 0};
-  e->staged = v->told + 1;
-  v->told_records = (double *)(v->told + 2);
+  if (!e->store) v->chosen = ((ht_cuda_cg_staged *)v->scalars)->chosen;
+  e->staged = (ht_cuda_cg_staged *)(v->told + 1);
+  v->told_records = (double *)(e->staged + 1);
   v->told_replacements = (ht_cg_replacement *)(v->told_records + 3 * HT_CUDA_TOLD);
-  e->uniform = e->highest = HT_LEVEL_64;
+  e->uniform = e->lowest = e->highest = HT_LEVEL_64;
   int entered = ht_cuda_enter(e->cuda);
   CUresult result = CUDA_SUCCESS;
   for (int k = 0; result == CUDA_SUCCESS && k < 2; k++) result = e->cuda->driver->cuEventCreate(&e->passed[k], CU_EVENT_DISABLE_TIMING);
@@ -283,14 +285,27 @@ ht_status ht_cuda_engine_renew(ht_engine *e, int *same) {
   return *same && e->v.inverse_diagonal ? ht_cuda_engine_invert(e) : HT_OK;
 }
 
+/* Replays that an event overtook may still be under way, and write to what is the host's. */
+static void forget_graphs(ht_engine *e) {
+  e->cuda->driver->cuStreamSynchronize(e->cuda->stream);
+  for (int k = 0; k < MODES * HT_ENGINE_RUNS; k++) {
+    CUgraphExec *graph = &e->graph[k / HT_ENGINE_RUNS][k % HT_ENGINE_RUNS];
+    if (*graph) e->cuda->driver->cuGraphExecDestroy(*graph);
+    *graph = NULL;
+  }
+}
+
+void ht_cuda_engine_forget_graphs(ht_engine *e) {
+  int entered = ht_cuda_enter(e->cuda);
+  forget_graphs(e);
+  ht_cuda_leave(e->cuda, entered);
+}
+
 void ht_cuda_engine_release(ht_engine *e) {
   if (!e) return;
   const ht_cuda_cg_vectors *v = &e->v;
   int entered = ht_cuda_enter(e->cuda);
-  e->cuda->driver->cuStreamSynchronize(e->cuda->stream); /* replays that an event overtook may still write to what is the host's */
-  for (int k = 0; k < MODES * HT_ENGINE_RUNS; k++)
-    if (e->graph[k / HT_ENGINE_RUNS][k % HT_ENGINE_RUNS])
-      e->cuda->driver->cuGraphExecDestroy(e->graph[k / HT_ENGINE_RUNS][k % HT_ENGINE_RUNS]);
+  forget_graphs(e);
   if (e->deciding) e->cuda->driver->cuGraphExecDestroy(e->deciding);
   for (int k = 0; k < 2; k++)
     if (e->passed[k]) e->cuda->driver->cuEventDestroy(e->passed[k]);
@@ -358,6 +373,8 @@ void ht_cuda_engine_set_residual(ht_engine *e, const double *r) {
 
 void ht_cuda_engine_get_residual(ht_engine *e, double *r) { move(e, HT_KERNEL_store_scatter, 1, e->v.r, r); }
 
+void ht_cuda_engine_get_best(ht_engine *e, double *x) { move(e, HT_KERNEL_store_scatter, -1, e->v.best, x); }
+
 int ht_cuda_engine_set_right_side(ht_engine *e, const double *b) {
   if (e->store) return 0;
   move(e, HT_KERNEL_store_gather, 1, b, e->v.b);
@@ -386,14 +403,17 @@ double ht_cuda_engine_direction_square(ht_engine *e) {
   return ht_cuda_dot(e->ctx, e->padded, p, p);
 }
 
-void ht_cuda_engine_set_levels(ht_engine *e, const uint8_t *block_level) {
-  int lowest = HT_LEVEL_64, highest = HT_LEVEL_16;
+static void note_levels(ht_engine *e, const uint8_t *block_level) {
+  e->lowest = HT_LEVEL_64, e->highest = HT_LEVEL_16;
   for (int64_t b = 0; b < e->blocks; b++) {
-    if (block_level[b] < lowest) lowest = block_level[b];
-    if (block_level[b] > highest) highest = block_level[b];
+    if (block_level[b] < e->lowest) e->lowest = block_level[b];
+    if (block_level[b] > e->highest) e->highest = block_level[b];
   }
-  e->highest = highest;
-  e->uniform = lowest == highest ? highest : MIXED;
+  e->uniform = e->lowest == e->highest ? e->highest : MIXED;
+}
+
+void ht_cuda_engine_set_levels(ht_engine *e, const uint8_t *block_level) {
+  note_levels(e, block_level);
   if (e->uniform == MIXED) /* complete when it returns: the levels are the caller's */
     ht_cuda_copy(e->cuda, e->blocks, block_level, e->v.block_level);
   else
@@ -408,55 +428,75 @@ static double widest_calibration(const ht_engine *e) {
   return (double)((int64_t)1 << (exponent > 0 ? (exponent < 30 ? 2 * exponent : 60) : 0));
 }
 
+static int is_learned(const ht_engine *e, const ht_cg_state *s) { return s->decide_rule == HT_DECIDE_LEARNED && e->network.weights; }
+
+static int64_t interval_of(const ht_engine *e, const ht_cg_state *s) { return e->interval > 0 ? e->interval : s->decide_every; }
+
+/* A run that goes on after a pause looks when it would have looked without one: pauses depend on the clock, and change no bit. */
+static int goes_on(const ht_engine *e, const ht_cg_state *s) {
+  const ht_cuda_cg_scalars *told = e->v.told;
+  return !s->fresh && s->decide_rule != HT_DECIDE_HOST && told->decide_rule == s->decide_rule && told->iteration == s->iteration;
+}
+
+/* Whether the paper's engine looks before its first product. */
+static int begins_with_look(const ht_engine *e, const ht_cg_state *s) { return !e->store && is_learned(e, s) && e->next <= s->iteration; }
+
+/* The streaming engine's network is a kernel of its own, for which the host plans. */
+static int plans_looks(const ht_engine *e, const ht_cg_state *s) { return e->store && is_learned(e, s); }
+
+/* When the device is to look by itself. */
+static int64_t first_look(const ht_engine *e, const ht_cg_state *s) {
+  if (plans_looks(e, s) || (s->decide_rule == HT_DECIDE_LEARNED && !is_learned(e, s))) return INT64_MAX;
+  return begins_with_look(e, s) ? s->iteration + interval_of(e, s) : e->next;
+}
+
 static void stage_scalars(ht_engine *e, const ht_cg_state *s) {
   double widest = widest_calibration(e);
-  int64_t first = s->fresh ? s->iteration : s->iteration + 1;
-  /* A run that goes on after a pause looks when it would have looked without one: pauses depend on the clock, and change no bit. */
   const ht_cuda_cg_scalars *told = e->v.told;
-  int learned = s->decide_rule == HT_DECIDE_LEARNED; /* the host says when */
-  int goes_on = !s->fresh && s->decide_rule != HT_DECIDE_HOST && told->decide_rule == s->decide_rule && told->iteration + 1 == first;
-  if (!goes_on) e->next = s->decide_at;
-  *e->staged = (ht_cuda_cg_scalars){.iteration = first,
-                                    .first = first,
-                                    .norm_r = s->norm_r,
-                                    .rz = s->rz,
-                                    .pap = s->pap,
-                                    .alpha = s->fresh ? 0 : s->alpha,
-                                    .beta = s->fresh ? 0 : s->beta,
-                                    .goal = s->goal,
-                                    .replace_below = s->replace_below,
-                                    .grow_above = s->grow_above,
-                                    .iteration_end = s->iteration_end,
-                                    .decide_at = learned   ? INT64_MAX
-                                                 : goes_on ? told->decide_at
-                                                           : s->decide_at,
-                                    .pause_at = s->pause_at,
-                                    .capacity = e->capacity,
-                                    .decide_rule = s->decide_rule,
-                                    .decide_every = s->decide_every,
-                                    .floor = s->floor,
-                                    .watch = s->watch,
-                                    .watched = s->watched,
-                                    .replacing = s->replacing,
-                                    .lowest = HT_LEVEL_64,
-                                    .recount = 1,
-                                    .theta = s->theta,
-                                    .eta = s->eta,
-                                    .target = s->target,
-                                    .uniform = s->decide_rule != HT_DECIDE_HOST && s->decide_at < INT64_MAX ? MIXED : e->uniform,
-                                    .owed = told->owed,
-                                    .later = told->later,
-                                    .owed_alpha = told->owed_alpha,
-                                    .owed_beta = told->owed_beta,
-                                    .mean_norm2 = goes_on ? told->mean_norm2 : 0,
-                                    .calibration_16 = goes_on ? told->calibration_16 : widest,
-                                    .calibration_32 = goes_on ? told->calibration_32 : widest};
+  int same = goes_on(e, s), deciding = s->decide_rule != HT_DECIDE_HOST && s->decide_at < INT64_MAX;
+  uint32_t in_force = (uint32_t)(1 << e->lowest | 1 << e->highest);
+  int64_t first = s->fresh ? s->iteration : s->iteration + 1;
+  if (!same) e->next = s->decide_at;
+  e->staged->chosen[0] = HT_CHOSEN_CHANGED | (begins_with_look(e, s) ? 0 : in_force);
+  e->staged->chosen[1] = 0;
+  e->staged->scalars = (ht_cuda_cg_scalars){.iteration = first,
+                                            .first = first,
+                                            .norm_r = s->norm_r,
+                                            .rz = s->rz,
+                                            .pap = s->pap,
+                                            .alpha = s->fresh ? 0 : s->alpha,
+                                            .beta = s->fresh ? 0 : s->beta,
+                                            .goal = s->goal,
+                                            .replace_below = s->replace_below,
+                                            .grow_above = s->grow_above,
+                                            .iteration_end = s->iteration_end,
+                                            .decide_at = first_look(e, s),
+                                            .pause_at = s->pause_at,
+                                            .capacity = e->capacity,
+                                            .decide_rule = s->decide_rule,
+                                            .decide_every = is_learned(e, s) ? interval_of(e, s) : s->decide_every,
+                                            .floor = s->floor,
+                                            .replacing = s->replacing,
+                                            .lowest = HT_LEVEL_64,
+                                            .lowest_before = HT_LEVEL_64,
+                                            .recount = 1,
+                                            .theta = s->theta,
+                                            .eta = s->eta,
+                                            .target = s->target,
+                                            .uniform = deciding ? MIXED : e->uniform,
+                                            .owed = told->owed,
+                                            .later = told->later,
+                                            .owed_alpha = told->owed_alpha,
+                                            .owed_beta = told->owed_beta,
+                                            .mean_norm2 = same ? told->mean_norm2 : 0,
+                                            .calibration_16 = same ? told->calibration_16 : widest,
+                                            .calibration_32 = same ? told->calibration_32 : widest};
 }
 
 /* All groups at one level, unless the policy tells them apart. That some are exact at a lower one is no reason: a look at each before its
  * loads makes 0.5 to 0.8 of the speed (27-point 64^3 and 160^3, 7-point 256^3). */
 static int mode_of(const ht_engine *e) {
-  int level = e->staged->uniform;
+  int level = e->staged->scalars.uniform;
   return !e->store ? ht_cuda_paper_streams(e, level) : level == MIXED ? MODES - 1 : level;
 }
 
@@ -491,15 +531,14 @@ static ht_status find_run(ht_engine *e, int mode, int run, CUgraphExec *graph) {
   return HT_OK;
 }
 
-/* One replay ahead of the one that is waited for; after an event its kernels end at once. A learned policy looks between two replays, which
- * end where it does, or in them: at the directions of iterations `next`, `next` + every, ... as if no event had come between. */
+/* One replay ahead of the one that is waited for; after an event its kernels end at once. The streaming engine's network looks between two
+ * replays, which end where it does, or in them: at the directions of iterations `next`, `next` + every, ... as if no event had come
+ * between. */
 static ht_status run_graphs(ht_engine *e, const ht_cg_state *s) {
-  int learned = s->decide_rule == HT_DECIDE_LEARNED && e->network.weights, mode = mode_of(e);
+  int planned = plans_looks(e, s), mode = mode_of(e);
   volatile int32_t *event = &e->v.told->event;
-  int64_t at =
-      e->store && s->fresh ? s->iteration - 1 : s->iteration; /* whose direction stands: the streaming engine makes the first later */
-  int64_t every = e->interval > 0 ? e->interval : s->decide_every, first = e->next > s->iteration ? e->next : s->iteration;
-  int64_t next = learned ? first : INT64_MAX;
+  int64_t at = planned && s->fresh ? s->iteration - 1 : s->iteration; /* whose direction stands: the first is made later */
+  int64_t every = interval_of(e, s), first = e->next > s->iteration ? e->next : s->iteration, next = planned ? first : INT64_MAX;
   for (int k = 0; *event == HT_CG_CONTINUE; k++) {
     int run = LONGEST_RUN, deciding = at == next && every <= 1 << LONGEST_RUN && (1 << LONGEST_RUN) % every == 0;
     CUgraphExec graph;
@@ -510,7 +549,7 @@ static ht_status run_graphs(ht_engine *e, const ht_cg_state *s) {
     HT_TRY(e->ctx, replay(e, graph, k));
     at += 1 << run;
   }
-  if (!learned) return HT_OK;
+  if (!planned) return HT_OK;
   HT_TRY(e->ctx, ht_cuda_synchronize(e->cuda));
   while (next > first && next - every >= e->v.told->iteration) next -= every; /* planned, but the event came first */
   e->next = next;
@@ -529,6 +568,7 @@ static int is_persistent(const ht_engine *e) { return e->store && e->store->plan
 static ht_status run(ht_engine *e, const ht_cg_state *s) {
   if (is_persistent(e)) return run_persistent(e);
   if (!e->store && s->fresh) HT_TRY(e->ctx, ht_cuda_paper_start(e));
+  if (begins_with_look(e, s)) HT_TRY(e->ctx, ht_cuda_decide(e));
   return run_graphs(e, s);
 }
 
@@ -548,7 +588,7 @@ static ht_status fetch_records(ht_engine *e, ht_cg_state *s, int64_t first) {
 
 /* Whether all blocks are at FP64 as they were before the run: then they need not be fetched. */
 static int stays_whole(const ht_engine *e, const ht_cg_state *s) {
-  int whole = s->decide_rule == HT_DECIDE_LEARNED && s->lowest == HT_LEVEL_64;
+  int whole = s->decide_rule == HT_DECIDE_LEARNED && s->lowest == HT_LEVEL_64 && e->v.told->lowest_before == HT_LEVEL_64;
   for (int64_t b = 0; b < e->blocks && whole; b++) whole = s->block_level[b] == HT_LEVEL_64;
   return whole;
 }
@@ -563,13 +603,16 @@ static ht_status fetch(ht_engine *e, ht_cg_state *s, int64_t first) {
   s->alpha = told->alpha;
   s->beta = told->beta;
   s->lowest = told->lowest;
-  s->watched = told->watched;
+  s->replacing = told->replacing;
   s->replaced = told->replaced;
+  if (!plans_looks(e, s)) e->next = told->decide_at;
   memcpy(s->replacement, e->v.told_replacements, (size_t)told->replaced * sizeof *s->replacement);
   HT_TRY(e->ctx, fetch_records(e, s, first));
   s->fresh = 0;
-  if (s->decide_rule != HT_DECIDE_HOST && s->block_level && !stays_whole(e, s))
+  if (s->decide_rule != HT_DECIDE_HOST && s->block_level && !stays_whole(e, s)) {
     HT_TRY(e->ctx, ht_cuda_copy(e->cuda, e->blocks, e->v.block_level, s->block_level));
+    if (!e->store) note_levels(e, s->block_level);
+  }
   if (told->event != HT_CG_DECIDE || !s->block_norm2) return HT_OK;
   ht_launch look = {.grid = (unsigned)smaller((e->blocks + WARPS - 1) / WARPS, 4096), .block = THREADS};
   if (is_persistent(e)) HT_TRY(e->ctx, ht_cuda_launch(e->cuda, HT_KERNEL_cg_look, look, HT_ARGS(&e->store->view, &e->v)));
@@ -606,13 +649,13 @@ static void clear_direction(ht_engine *e) {
 static void place_direction(ht_engine *e, int narrow) {
   if (narrow == e->narrow) return;
   settle_in_place(e);
-  e->staged->owed = e->staged->later = 0;
+  e->staged->scalars.owed = e->staged->scalars.later = 0;
   convert_direction(e, narrow ? HT_KERNEL_cg_narrow : HT_KERNEL_cg_widen);
   e->narrow = narrow;
 }
 
 ht_cg_event ht_cuda_engine_run(ht_engine *e, ht_cg_state *s) {
-  int64_t start = s->iteration, first = s->fresh ? start : start + 1;
+  int64_t first = s->fresh ? s->iteration : s->iteration + 1;
   if (s->fresh) clear_direction(e);
   stage_scalars(e, s);
   if (e->store && !is_persistent(e)) place_direction(e, is_narrow(mode_of(e)));
@@ -625,6 +668,6 @@ ht_cg_event ht_cuda_engine_run(ht_engine *e, ht_cg_state *s) {
   if (e->store)
     add_bytes(e, s, s->iteration - first + 1);
   else
-    ht_cuda_paper_add_bytes(e, s, s->iteration - start);
+    ht_cuda_paper_add_bytes(e, s);
   return (ht_cg_event)e->v.told->event;
 }

@@ -3,8 +3,9 @@
 #include <stdio.h>
 
 enum {
-  FREE_SHARED = 48 << 10, /* dynamic shared bytes that need no permission */
-  EARLY_DRIVER = 12030    /* the first that takes early launches into a graph */
+  FREE_SHARED = 48 << 10,           /* dynamic shared bytes that need no permission */
+  EARLY_DRIVER = 12030,             /* the first that takes early launches into a graph */
+  EARLY_COOPERATIVE_DRIVER = 13000, /* and cooperative ones, as far as was tried */
 };
 
 /* Fatbins, one a .cu file, that the build put into this library. */
@@ -107,7 +108,8 @@ static CUresult make_ready(ht_cuda *cuda, ht_kernel kernel, unsigned shared_byte
 }
 
 static CUresult launch_ready(ht_cuda *cuda, ht_kernel kernel, ht_launch launch, void **args) {
-  int early = launch.early && cuda->capability >= 90 && cuda->driver->version >= EARLY_DRIVER;
+  int first = launch.cooperative ? EARLY_COOPERATIVE_DRIVER : EARLY_DRIVER;
+  int early = launch.early && cuda->capability >= 90 && cuda->driver->version >= first;
   CUlaunchAttribute attributes[2];
   unsigned count = 0;
   if (launch.cooperative) attributes[count++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};

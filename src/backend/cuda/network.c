@@ -47,6 +47,7 @@ ht_status ht_cuda_engine_set_network(ht_engine *e, const float *weights, int inp
            "the persistent engine reads all blocks at one level and takes no network; use --engine streaming");
   HT_TRY(e->ctx, ht_allocate(e->ctx, WEIGHTS, sizeof *arranged, &arranged));
   arrange_all(weights, hidden, arranged, biases);
+  if (!e->network.weights) ht_cuda_engine_forget_graphs(e);
   ht_status status = place(e, arranged, biases);
   ht_release(e->ctx, arranged);
   HT_TRY(e->ctx, status);

@@ -1,123 +1,32 @@
-// A learned policy's decision for each column block (EvoCG section 3.4): the whole network in one kernel, by tensor cores from FP16 weights
-// in shared memory, with FP32 sums. A warp decides for 16 blocks at a time; between layers nothing leaves its registers, because the lanes
-// that get a product's sums are those that need them as the next one's inputs. SPDX-License-Identifier: BSD-3-Clause
-#include <cuda_fp16.h>
-#include "backend/cuda/cg_step.cuh"
-#include "backend/cuda/network.h"
+// A learned policy's decisions in a kernel of their own: of the streaming engine, and of the paper's where a run begins with a look.
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backend/cuda/network.cuh"
 
 using namespace ht;
 
 namespace {
-
-enum { WARPS = 4, STEPS = HT_NETWORK_STEPS, GROUPS = HT_NETWORK_GROUPS };
-constexpr double LEAST_NORM = 1e-30; // delta of the paper
-
-struct inputs { // of one lane: rows lane / 4 and lane / 4 + 8, in each step of 16 the entries 2 (lane % 4), the next, and both plus 8
-  uint32_t of[STEPS][4];
-};
-
-__device__ inline uint32_t pack(float a, float b) {
-  constexpr float most = 65504;
-  half2 h = __floats2half2_rn(fminf(a, most), fminf(b, most));
-  return *reinterpret_cast<uint32_t *>(&h);
+enum { WARPS = 4 };
 }
-
-// sums += inputs * weights: 16 rows by 8 units.
-__device__ inline void multiply(float sum[4], const uint32_t a[4], uint2 b) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y));
-}
-
-__device__ inline void group_of(float sum[4], const inputs &in, const uint2 *weights, const float *bias, int lane) {
-  float2 b = *(const float2 *)(bias + 2 * (lane & 3));
-  sum[0] = sum[2] = b.x, sum[1] = sum[3] = b.y;
-#pragma unroll
-  for (int k = 0; k < STEPS; k++) multiply(sum, in.of[k], weights[k * 32 + lane]);
-}
-
-__device__ inline void layer(inputs &in, const uint2 *weights, const float *bias, int lane) {
-  inputs out;
-#pragma unroll
-  for (int g = 0; g < GROUPS; g++) {
-    float sum[4];
-    group_of(sum, in, weights + g * STEPS * 32, bias + g * HT_NETWORK_COLUMNS, lane);
-#pragma unroll
-    for (int k = 0; k < 4; k++) sum[k] = fmaxf(sum[k], 0);
-    out.of[g / 2][g % 2 * 2] = pack(sum[0], sum[1]);
-    out.of[g / 2][g % 2 * 2 + 1] = pack(sum[2], sum[3]);
-  }
-  in = out;
-}
-
-// Two neighbouring entries of the direction in the caller's scale.
-__device__ inline double2 pair_at(const double *p, const int16_t *exponent, int64_t i) {
-  double2 v = *(const double2 *)(p + i);
-  if (!exponent) return v;
-  short2 e = *(const short2 *)(exponent + i);
-  return {v.x * power_of_two(-e.x), v.y * power_of_two(-e.y)};
-}
-
-// One block's entries, a quarter of them in each of four lanes, over their norm: into half of the registers of `in`.
-__device__ inline void load_row(inputs &in, int half, const double *p, const int16_t *exponent, int64_t block, bool there, int lane) {
-  double2 v[STEPS][2];
-  double square = 0;
-#pragma unroll
-  for (int k = 0; k < STEPS; k++)
-#pragma unroll
-    for (int j = 0; j < 2; j++) {
-      v[k][j] = there ? pair_at(p, exponent, block * HT_NETWORK_WIDTH + k * HT_NETWORK_STEP + j * 8 + 2 * (lane & 3)) : double2{0, 0};
-      square = fma(v[k][j].x, v[k][j].x, fma(v[k][j].y, v[k][j].y, square));
-    }
-  for (int width = 1; width < 4; width *= 2) square += __shfl_xor_sync(~0u, square, width);
-  double scale = 1 / fmax(sqrt(square), LEAST_NORM);
-#pragma unroll
-  for (int k = 0; k < STEPS; k++)
-#pragma unroll
-    for (int j = 0; j < 2; j++) in.of[k][2 * j + half] = pack((float)(v[k][j].x * scale), (float)(v[k][j].y * scale));
-}
-
-// The largest of three, the first of equals: actions are FP64, FP32 and 16 bits.
-__device__ inline int level_of_action(float f64, float f32, float f16) {
-  return f64 >= f32 && f64 >= f16 ? LEVEL_64 : f32 >= f16 ? LEVEL_32 : LEVEL_16;
-}
-
-} // namespace
 
 // exponent: of the scaled direction's entries, or NULL.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     ht_network_decide(const __grid_constant__ ht_cuda_network network, int64_t blocks, const int16_t *exponent,
                       const __grid_constant__ ht_cuda_cg_vectors v) {
-  __shared__ uint4 weights[HT_NETWORK_FRAGMENTS * 32 / 2];
-  __shared__ __align__(8) float biases[HT_NETWORK_BIASES];
-  for (int i = threadIdx.x; i < HT_NETWORK_FRAGMENTS * 32 / 2; i += 32 * WARPS) weights[i] = ((const uint4 *)network.weights)[i];
-  for (int i = threadIdx.x; i < HT_NETWORK_BIASES; i += 32 * WARPS) biases[i] = network.biases[i];
+  __shared__ network_in_shared shared;
+  load_network(network, shared);
   __syncthreads();
   wait_for_the_one_before(); // the weights are nobody's but ours
   let_the_next_begin();
   if (v.scalars->event != CONTINUE) return;
-  const uint2 *fragments = (const uint2 *)weights;
-  constexpr int layer_size = GROUPS * STEPS * 32;
-  int lane = threadIdx.x & 31, floor = v.scalars->floor, lowest = LEVEL_64;
+  int floor = v.scalars->floor;
+  uint32_t chosen = 0;
   for (int64_t first = ((int64_t)blockIdx.x * WARPS + threadIdx.x / 32) * HT_NETWORK_TILES; first < blocks;
-       first += (int64_t)gridDim.x * WARPS * HT_NETWORK_TILES) {
-    inputs in;
-    int64_t row[2] = {first + lane / 4, first + lane / 4 + 8};
-    load_row(in, 0, v.p, exponent, row[0], row[0] < blocks, lane);
-    load_row(in, 1, v.p, exponent, row[1], row[1] < blocks, lane);
-    layer(in, fragments, biases, lane);
-    layer(in, fragments + layer_size, biases + HT_NETWORK_WIDTH, lane);
-    float logit[4];
-    group_of(logit, in, fragments + 2 * layer_size, biases + 2 * HT_NETWORK_WIDTH, lane);
-    for (int k = 0; k < 2; k++) { // lanes 4 r and 4 r + 1 hold the three of row r
-      float third = __shfl_down_sync(~0u, logit[2 * k], 1);
-      if (lane % 4 || row[k] >= blocks) continue;
-      int level = max(floor, level_of_action(logit[2 * k], logit[2 * k + 1], third));
-      v.block_level[row[k]] = (uint8_t)level;
-      lowest = min(lowest, level);
-    }
-  }
-  lowest = __reduce_min_sync(~0u, lowest);
-  if (blockIdx.x == 0 && threadIdx.x == 0) v.scalars->recount = 1;
-  if (lane == 0 && lowest < LEVEL_64) atomicMin(&v.scalars->lowest, lowest); // of whole numbers: the order does not matter
+       first += (int64_t)gridDim.x * WARPS * HT_NETWORK_TILES)
+    chosen |= decide_tile(shared, first, first + HT_NETWORK_TILES / 2, blocks, v.p, exponent, v.block_level, floor);
+  chosen = __reduce_or_sync(~0u, chosen);
+  if (threadIdx.x % 32 || !chosen) return;
+  if (v.chosen)
+    atomicOr(v.chosen + (v.scalars->looks & 1), chosen);
+  else if (lowest_of(chosen) < LEVEL_64)
+    atomicMin(&v.scalars->lowest, lowest_of(chosen)); // of whole numbers: the order does not matter
 }

@@ -12,7 +12,8 @@ enum {
   HT_NETWORK_STEPS = HT_NETWORK_WIDTH / HT_NETWORK_STEP,
   HT_NETWORK_GROUPS = HT_NETWORK_WIDTH / HT_NETWORK_COLUMNS, /* of units in a layer; the head is one more */
   HT_NETWORK_FRAGMENTS = (2 * HT_NETWORK_GROUPS + 1) * HT_NETWORK_STEPS,
-  HT_NETWORK_BIASES = 2 * HT_NETWORK_WIDTH + HT_NETWORK_COLUMNS
+  HT_NETWORK_BIASES = 2 * HT_NETWORK_WIDTH + HT_NETWORK_COLUMNS,
+  HT_NETWORK_SHARED = HT_NETWORK_FRAGMENTS * 32 * 4 * 2 + HT_NETWORK_BIASES * 4 /* bytes of shared memory */
 };
 
 /* Weights in FP16, in the order in which a warp's lanes hold them: of a group of units and a step of inputs each lane has four, those of

@@ -3,24 +3,40 @@
 #include "backend/cuda/engine.h"
 #include "backend/cuda/tilecsc.h"
 
-enum { STEP_THREADS = 512, STEP_WARPS = STEP_THREADS / 32, STEP_SUMS = 6 };
+enum { STEP_SUMS = 6, STEP_HELD = 4 /* column blocks that a warp of the step keeps in registers */ };
 
-/* Bytes that a product reads: a tile's streams at its level, the row indices and the metadata. */
-static ht_status count_bytes(ht_engine *e, const ht_tilecsc_view *a) {
-  ht_tile_head *head;
-  HT_TRY(e->ctx, ht_allocate_zeroed(e->ctx, HT_LEVELS * e->blocks, sizeof *e->host_bytes, &e->host_bytes));
-  HT_TRY(e->ctx, ht_allocate(e->ctx, a->tiles, sizeof *head, &head));
-  ht_status status = ht_cuda_copy(e->cuda, a->tiles * (int64_t)sizeof *head, a->head, head);
-  for (int64_t t = 0; t < a->tiles && status == HT_OK; t++)
-    for (int level = 0; level < HT_LEVELS; level++)
-      e->host_bytes[level * e->blocks + head[t].column] += ht_tilecsc_tile_bytes(a, 2 * (int64_t)head[t].pairs, (ht_level)level);
-  ht_release(e->ctx, head);
-  return status;
-}
+/* The step's kernels, and the threads of their blocks. */
+static const struct {
+  ht_kernel start, step;
+  unsigned threads;
+} steps[] = {{HT_KERNEL_paper_start, HT_KERNEL_paper_step, 256}, {HT_KERNEL_paper_wide_start, HT_KERNEL_paper_wide_step, 512}};
 
 static ht_status place(ht_engine *e, int64_t bytes, const void *from, void *to) {
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, bytes, to));
   return ht_cuda_copy(e->cuda, bytes, from, *(void **)to);
+}
+
+/* Bytes that a product reads: a tile's streams at its level, the row indices and the metadata. */
+static ht_status sum_bytes(ht_engine *e, const ht_tilecsc_view *a, ht_tile_head *head, double *bytes) {
+  HT_TRY(e->ctx, ht_cuda_copy(e->cuda, a->tiles * (int64_t)sizeof *head, a->head, head));
+  for (int64_t t = 0; t < a->tiles; t++)
+    for (int level = 0; level < HT_LEVELS; level++)
+      bytes[level * e->blocks + head[t].column] += ht_tilecsc_tile_bytes(a, 2 * (int64_t)head[t].pairs, (ht_level)level);
+  for (int64_t k = 0; k < HT_LEVELS * e->blocks; k++) e->facts.whole[k / e->blocks] += bytes[k];
+  return place(e, HT_LEVELS * e->blocks * 8, bytes, &e->facts.bytes);
+}
+
+static ht_status count_bytes(ht_engine *e, const ht_tilecsc_view *a) {
+  ht_status status;
+  ht_tile_head *head = NULL;
+  double *bytes = NULL;
+  HT_TRY_GOTO(e->ctx, status, ht_allocate_zeroed(e->ctx, HT_LEVELS * e->blocks, sizeof *bytes, &bytes), done);
+  HT_TRY_GOTO(e->ctx, status, ht_allocate(e->ctx, a->tiles, sizeof *head, &head), done);
+  status = sum_bytes(e, a, head, bytes);
+done:
+  ht_release(e->ctx, head);
+  ht_release(e->ctx, bytes);
+  return status;
 }
 
 /* An empty row takes 1, as does the padding. */
@@ -42,35 +58,43 @@ done:
   return status;
 }
 
-static ht_status choose_shapes(ht_engine *e) {
-  int blocks, start_blocks;
-  int64_t wanted = (e->blocks + STEP_WARPS - 1) / STEP_WARPS;
+/* Loads the product's kernels. */
+static ht_status prepare_product(ht_engine *e) {
+  int blocks;
   const ht_launch multiply = ht_cuda_tilecsc_shape(e->cuda, &e->tiles);
-  HT_TRY(e->ctx,
-         ht_cuda_resident_blocks(e->cuda, HT_KERNEL_tilecsc_multiply, multiply.block, multiply.shared_bytes, &blocks)); /* loads it */
-  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_tilecsc_multiply_streamed, multiply.block, multiply.shared_bytes, &blocks));
-  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_paper_start, STEP_THREADS, 0, &start_blocks));
-  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_paper_step, STEP_THREADS, 0, &blocks));
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, HT_KERNEL_tilecsc_multiply, multiply.block, multiply.shared_bytes, &blocks));
+  return ht_cuda_resident_blocks(e->cuda, HT_KERNEL_tilecsc_multiply_streamed, multiply.block, multiply.shared_bytes, &blocks);
+}
+
+/* One block a multiprocessor: fewer wait for each other sooner. */
+static ht_status choose_step(ht_engine *e) {
+  int blocks, start_blocks;
+  e->wide = e->blocks > (int64_t)e->cuda->sms * (steps[0].threads / 32) * STEP_HELD;
+  unsigned threads = steps[e->wide].threads;
+  int64_t warps = threads / 32, wanted = (e->blocks + warps - 1) / warps;
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, steps[e->wide].start, threads, HT_NETWORK_SHARED, &start_blocks));
+  HT_TRY(e->ctx, ht_cuda_resident_blocks(e->cuda, steps[e->wide].step, threads, HT_NETWORK_SHARED, &blocks));
   if (start_blocks < blocks) blocks = start_blocks;
+  if (blocks > e->cuda->sms) blocks = e->cuda->sms;
   if (wanted < blocks) blocks = (int)wanted;
-  HT_CHECK(e->ctx, blocks > 0, HT_UNSUPPORTED, "no block of %d threads fits on GPU %d (%s); use --engine streaming", STEP_THREADS,
+  HT_CHECK(e->ctx, blocks > 0, HT_UNSUPPORTED, "no block of %u threads fits on GPU %d (%s); use --engine streaming", threads,
            e->cuda->ordinal, e->cuda->name);
-  e->step = (ht_launch){.grid = (unsigned)blocks, .block = STEP_THREADS, .cooperative = 1};
+  e->step = (ht_launch){.grid = (unsigned)blocks, .block = threads, .cooperative = 1};
   return ht_cuda_allocate(e->cuda, STEP_SUMS * (int64_t)blocks * 8, &e->v.sums);
 }
 
 static ht_status create(ht_engine *e, const ht_tilecsc_view *a, const float *const error[HT_LEVEL_64], const double *diagonal) {
   HT_TRY(e->ctx, ht_cuda_engine_allocate(e));
-  HT_TRY(e->ctx, count_bytes(e, a));
   e->facts = (ht_cuda_tiles_facts){.padded = e->padded, .blocks = e->blocks, .row_blocks = a->row_blocks, .tiles = a->tiles};
+  HT_TRY(e->ctx, count_bytes(e, a));
   HT_TRY(e->ctx, ht_cuda_allocate(e->cuda, a->row_blocks * 8, &e->facts.products));
   HT_TRY(e->ctx, place(e, a->tiles * (int64_t)sizeof *a->head, a->head, &e->facts.head));
   e->tiles.head = e->facts.head;
   HT_TRY(e->ctx, place(e, e->blocks * 4, error[HT_LEVEL_16], &e->facts.error_16));
   HT_TRY(e->ctx, place(e, e->blocks * 4, error[HT_LEVEL_32], &e->facts.error_32));
-  HT_TRY(e->ctx, place(e, HT_LEVELS * e->blocks * 8, e->host_bytes, &e->facts.bytes));
   if (diagonal) HT_TRY(e->ctx, make_inverse(e, diagonal));
-  return choose_shapes(e);
+  HT_TRY(e->ctx, prepare_product(e));
+  return choose_step(e);
 }
 
 ht_status ht_cuda_engine_create_on_tiles(ht_context *ctx, const ht_tilecsc_view *a, const float *const column_error[HT_LEVEL_64],
@@ -97,34 +121,29 @@ void ht_cuda_paper_release(ht_engine *e) {
   const ht_cuda_tiles_facts *f = &e->facts;
   const void *device[] = {f->error_16, f->error_32, f->inverse_diagonal, f->bytes, f->products, f->head};
   for (size_t k = 0; k < sizeof device / sizeof *device; k++) ht_cuda_release(e->cuda, (void *)(uintptr_t)device[k]);
-  ht_release(e->ctx, e->host_bytes);
 }
 
-ht_status ht_cuda_paper_start(ht_engine *e) { return ht_cuda_launch(e->cuda, HT_KERNEL_paper_start, e->step, HT_ARGS(&e->facts, &e->v)); }
+ht_status ht_cuda_paper_start(ht_engine *e) { return ht_cuda_launch(e->cuda, steps[e->wide].start, e->step, HT_ARGS(&e->facts, &e->v)); }
 
 /* Whether the cache holds less than an iteration reads: the matrix at the solve's level, or FP64 where levels are mixed, and five vectors.
  * It holds little more than half of its size: what is read from its far half may be there twice. */
 int ht_cuda_paper_streams(const ht_engine *e, int level) {
-  const double *bytes = e->host_bytes + (level == HT_ENGINE_MIXED ? HT_LEVEL_64 : level) * e->blocks;
-  double all = 5.0 * (double)e->padded * sizeof(double);
-  for (int64_t b = 0; b < e->blocks; b++) all += bytes[b];
+  double all = 5.0 * (double)e->padded * sizeof(double) + e->facts.whole[level == HT_ENGINE_MIXED ? HT_LEVEL_64 : level];
   return all > 0.6 * (double)e->cuda->l2_bytes;
 }
 
 ht_status ht_cuda_paper_iteration(ht_engine *e, int streamed) {
-  HT_TRY(e->ctx, ht_cuda_tilecsc_launch(e->cuda, &e->tiles, e->v.block_level, e->v.scalars, streamed, NULL, e->v.p, e->v.x, e->v.s,
-                                        e->facts.products));
-  return ht_cuda_launch(e->cuda, HT_KERNEL_paper_step, e->step, HT_ARGS(&e->facts, &e->v));
+  ht_launch step = e->step;
+  step.early = 1;
+  step.shared_bytes = e->network.weights ? HT_NETWORK_SHARED : 0;
+  e->facts.network = e->network;
+  HT_TRY(e->ctx, ht_cuda_tilecsc_launch(e->cuda, &e->tiles, e->v.block_level, e->v.scalars, e->v.chosen, streamed, NULL, e->v.p, e->v.x,
+                                        e->v.s, e->facts.products));
+  return ht_cuda_launch(e->cuda, steps[e->wide].step, step, HT_ARGS(&e->facts, &e->v));
 }
 
-/* The device counts where levels are the blocks' own. */
-void ht_cuda_paper_add_bytes(const ht_engine *e, ht_cg_state *s, int64_t products) {
-  for (int64_t b = 0; b < e->blocks && s->replaced > 0; b++)
-    s->bytes_level[HT_LEVEL_64] += s->replaced * e->host_bytes[HT_LEVEL_64 * e->blocks + b];
-  if (e->v.told->uniform < 0) {
-    for (int level = 0; level < HT_LEVELS; level++) s->bytes_level[level] += e->v.told->level_groups[level];
-    return;
-  }
-  const double *bytes = e->host_bytes + e->v.told->uniform * e->blocks;
-  for (int64_t b = 0; b < e->blocks; b++) s->bytes_level[e->v.told->uniform] += (double)products * bytes[b];
+/* The device counts, but for replacements. */
+void ht_cuda_paper_add_bytes(const ht_engine *e, ht_cg_state *s) {
+  s->bytes_level[HT_LEVEL_64] += s->replaced * e->facts.whole[HT_LEVEL_64];
+  for (int level = 0; level < HT_LEVELS; level++) s->bytes_level[level] += e->v.told->level_groups[level];
 }

@@ -13,7 +13,8 @@ ht_launch ht_cuda_tilecsc_shape(const ht_cuda *cuda, const ht_tilecsc_view *a) {
 }
 
 ht_status ht_cuda_tilecsc_launch(ht_cuda *cuda, const ht_tilecsc_view *a, const uint8_t *level, const ht_cuda_cg_scalars *scalars,
-                                 int streamed, const int32_t *order, const double *x, const double *iterate, double *y, double *products) {
+                                 const uint32_t *chosen, int streamed, const int32_t *order, const double *x, const double *iterate,
+                                 double *y, double *products) {
   ht_cuda_tiles tiles = {.n = a->n,
                          .rows_per_block = a->rows_per_block,
                          .tile_row_start = a->tile_row_start,
@@ -30,9 +31,9 @@ ht_status ht_cuda_tilecsc_launch(ht_cuda *cuda, const ht_tilecsc_view *a, const 
   ht_kernel kernel = order      ? HT_KERNEL_tilecsc_multiply_ordered
                      : streamed ? HT_KERNEL_tilecsc_multiply_streamed
                                 : HT_KERNEL_tilecsc_multiply;
-  return ht_cuda_launch(cuda, kernel, launch, HT_ARGS(&tiles, &level, &scalars, &x, &iterate, &y, &products));
+  return ht_cuda_launch(cuda, kernel, launch, HT_ARGS(&tiles, &level, &scalars, &chosen, &x, &iterate, &y, &products));
 }
 
 void ht_cuda_tilecsc_multiply(ht_context *ctx, const ht_tilecsc_view *a, const uint8_t *level, const double *x, double *y) {
-  if (a->n > 0) ht_cuda_tilecsc_launch(ht_cuda_of(ctx), a, level, NULL, 0, a->order, x, NULL, y, NULL);
+  if (a->n > 0) ht_cuda_tilecsc_launch(ht_cuda_of(ctx), a, level, NULL, NULL, 0, a->order, x, NULL, y, NULL);
 }

@@ -139,16 +139,18 @@ __device__ inline void add_tile(const void *values, const uint16_t *indices, con
 struct levels {
   int uniform;        // or -1
   const uint8_t *own; // NULL: the heads have them
+  __device__ bool stand_in_heads() const { return uniform < 0 && !own; }
   __device__ int of(const ht_tile_head &tile) const { return uniform >= 0 ? uniform : own ? own[tile.column] : tile.level; }
 };
 
-__device__ inline levels levels_of(const uint8_t *level, const ht_cuda_cg_scalars *scalars) {
-  if (!scalars) return {level ? -1 : ht::LEVEL_64, level};
-  return {scalars->uniform, scalars->recount ? level : nullptr};
+// Of a solve's product.
+__device__ inline levels levels_of(const uint8_t *level, const ht::task &task) {
+  if (task.due) return {ht::LEVEL_64, nullptr};
+  return {ht::uniform_of(task.chosen), task.recount && task.chosen & HT_CHOSEN_CHANGED ? level : nullptr};
 }
 
 __device__ inline ht_tile_head head_of(const ht_cuda_tiles &a, int t) {
-  uint4 v = *((const uint4 *)a.head + t); // another kernel may have written it
+  uint4 v = __ldcg((const uint4 *)a.head + t); // another kernel may write its level
   return {v.x, v.y, (int)v.z, (uint8_t)v.w, (uint8_t)(v.w >> 8), (uint16_t)(v.w >> 16)};
 }
 
@@ -161,14 +163,19 @@ template <bool ORDERED> struct prepared {
   int level;
   double x[HALVES];
   int exponent[HALVES];
+  __device__ int64_t column(int k) const { return int64_t{tile.column} * COLUMNS + k * WARP + threadIdx.x % WARP; }
+  __device__ void take_x(const ht_cuda_tiles &a, const double *vector) {
+#pragma unroll
+    for (int k = 0; k < HALVES; k++) x[k] = column(k) < a.n ? vector[place_of<ORDERED>(a, column(k))] : 0;
+  }
+  __device__ void take_exponents(const ht_cuda_tiles &a) {
+#pragma unroll
+    for (int k = 0; k < HALVES; k++) exponent[k] = a.exponent[column(k)];
+  }
   __device__ void prepare(const ht_cuda_tiles &a, const levels &asked, const ht_tile_head &head, const double *vector) {
     tile = head, level = asked.of(head);
-#pragma unroll
-    for (int k = 0; k < HALVES; k++) {
-      int64_t j = int64_t{tile.column} * COLUMNS + k * WARP + threadIdx.x % WARP;
-      x[k] = j < a.n ? vector[place_of<ORDERED>(a, j)] : 0;
-      exponent[k] = level < ht::LEVEL_64 ? a.exponent[j] : 0;
-    }
+    take_x(a, vector);
+    if (level < ht::LEVEL_64) take_exponents(a);
   }
   __device__ void keep_x(own at) const {
 #pragma unroll
@@ -188,12 +195,22 @@ template <bool STREAMED> __device__ inline void add_prepared(const ht_cuda_tiles
   }
 }
 
-// What the diagonal makes up for below FP64. x: of row i.
-__device__ inline double lack_of(const ht_cuda_tiles &a, int uniform, const uint8_t *level, int64_t i, double x) {
-  int own = uniform >= 0 ? uniform : level[i / COLUMNS];
-  if (!a.lack[ht::LEVEL_16] || own == ht::LEVEL_64) return 0;
-  const float *lack = own == ht::LEVEL_16 ? a.lack[ht::LEVEL_16] : a.lack[ht::LEVEL_32];
-  return (double)lack[i] * (x * ht::power_of_two(a.exponent[i]));
+// What a row takes besides the warps' sums: x there, and what the diagonal makes up for below FP64.
+struct own_entry {
+  double x;
+  float lack; // by the column's scale
+  int exponent;
+  __device__ double made_up() const { return lack == 0 ? 0 : (double)lack * (x * ht::power_of_two(exponent)); }
+};
+
+template <bool ORDERED>
+__device__ inline own_entry entry_of(const ht_cuda_tiles &a, int uniform, const uint8_t *level, int64_t i, const double *x) {
+  own_entry own = {x[place_of<ORDERED>(a, i)], 0, 0};
+  int at = uniform >= 0 ? uniform : level[i / COLUMNS];
+  if (!a.lack[ht::LEVEL_16] || at == ht::LEVEL_64) return own;
+  own.lack = (at == ht::LEVEL_16 ? a.lack[ht::LEVEL_16] : a.lack[ht::LEVEL_32])[i];
+  own.exponent = a.exponent[i];
+  return own;
 }
 
 // The block's sum of what its threads have. `sums` is used again.
@@ -207,32 +224,42 @@ __device__ inline void leave_product(double product, int warps, double *sums, do
   products[blockIdx.x] = product;
 }
 
-// scalars: of a solve, whose events end the work, whose levels hold, and which may want A iterate at FP64; or NULL. products: x'y of each
-// row block; or NULL. ORDERED: x and y are in another order than the tiles. STREAMED: the cache does not hold all that an
+// scalars: of a solve, whose events end the work and which may want A iterate at FP64, and what it has `chosen`; or NULL. products: x'y of
+// each row block; or NULL. ORDERED: x and y are in another order than the tiles. STREAMED: the cache does not hold all that an
 // iteration reads; then it is to keep the vectors, and not the matrix.
 template <bool ORDERED, bool STREAMED>
-__device__ inline void multiply(const ht_cuda_tiles &a, const uint8_t *level, const ht_cuda_cg_scalars *scalars, const double *x,
-                                const double *iterate, double *y, double *products) {
+__device__ inline void multiply(const ht_cuda_tiles &a, const uint8_t *level, const ht_cuda_cg_scalars *scalars, const uint32_t *chosen,
+                                const double *x, const double *iterate, double *y, double *products) {
   extern __shared__ double shared[]; // each warp's sums of rows_per_block rows, and then each warp's part of x
   // Shuffled, so that the compiler knows it to be the same in all lanes.
   int rows = a.rows_per_block, warps = blockDim.x / WARP, warp = __shfl_sync(ALL, threadIdx.x / WARP, 0);
   int end = (int)a.tile_row_start[blockIdx.x + 1], t = (int)a.tile_row_start[blockIdx.x] + warp;
   double *sums = shared + warp * rows;
   for (int i = threadIdx.x % WARP; i < rows; i += WARP) sums[i] = 0;
-  ht::wait_for_the_one_before();
-  ht::task task = scalars ? ht::task_of(scalars) : ht::task{ht::CONTINUE, 0};
-  if (task.event != ht::CONTINUE) return;
-  levels asked = levels_of(level, scalars);
-  if (task.due) x = iterate, asked = {ht::LEVEL_64, nullptr};
   unsigned first = static_cast<unsigned>(__cvta_generic_to_shared(shared));
   own at = {first + warp * rows * 8, first + (warps * rows + warp * COLUMNS) * 8};
   asm volatile("mov.u32 %0, %0;" : "+r"(at.sum)); // kept
   asm volatile("mov.u32 %0, %0;" : "+r"(at.x));
-  ht_tile_head after = {};
-  prepared<ORDERED> next;
-  if (t < end) after = head_of(a, t);
-  if (t < end) next.prepare(a, asked, after, x);
+  ht_tile_head head = {}, after = {}; // all but their levels stay
+  if (t < end) head = head_of(a, t);
   if (t + warps < end) after = head_of(a, t + warps);
+  prepared<ORDERED> next;
+  next.tile = head;
+  if (t < end) next.take_exponents(a);
+  ht::wait_for_the_one_before();
+  ht::let_the_next_begin();
+  levels asked = {level ? -1 : ht::LEVEL_64, level};
+  if (t < end) next.take_x(a, x); // before it is known whether that is asked for
+  if (scalars) {
+    ht::task task = ht::task_of(scalars, chosen);
+    if (task.event != ht::CONTINUE) return;
+    asked = levels_of(level, task);
+    if (task.due) x = iterate;
+    if (asked.stand_in_heads() && t < end) next.tile = head_of(a, t);
+    if (asked.stand_in_heads() && t + warps < end) after = head_of(a, t + warps);
+    if (task.due && t < end) next.take_x(a, x);
+  }
+  next.level = asked.of(next.tile);
   for (; t < end; t += warps) {
     ht_tile_head tile = next.tile;
     int now = next.level;
@@ -241,17 +268,20 @@ __device__ inline void multiply(const ht_cuda_tiles &a, const uint8_t *level, co
     if (t + 2 * warps < end) after = head_of(a, t + 2 * warps);
     add_prepared<STREAMED>(a, tile, now, at);
   }
-  __syncthreads();
   int64_t row = blockIdx.x * int64_t{rows};
   int there = a.n - row < rows ? static_cast<int>(a.n - row) : rows;
+  own_entry own = {}; // asked for before it is needed
+  if (threadIdx.x < there) own = entry_of<ORDERED>(a, asked.uniform, level, row + threadIdx.x, x);
+  __syncthreads();
   double product = 0;
   for (int i = threadIdx.x; i < there; i += blockDim.x) {
+    own_entry now = own;
+    if (i + blockDim.x < there) own = entry_of<ORDERED>(a, asked.uniform, level, row + i + blockDim.x, x);
     double total = shared[i];
     for (int w = 1; w < warps; w++) total += shared[w * rows + i];
-    double own = x[place_of<ORDERED>(a, row + i)];
-    total += lack_of(a, asked.uniform, level, row + i, own);
+    total += now.made_up();
     y[place_of<ORDERED>(a, row + i)] = total;
-    product = fma(total, own, product);
+    product = fma(total, now.x, product);
   }
   if (products) leave_product(product, warps, shared, products);
 }
@@ -260,9 +290,9 @@ __device__ inline void multiply(const ht_cuda_tiles &a, const uint8_t *level, co
 
 #define MULTIPLY(name, ordered, streamed)                                                                                                  \
   extern "C" __global__ void __launch_bounds__(256, 4)                                                                                     \
-      name(const __grid_constant__ ht_cuda_tiles a, const uint8_t *level, const ht_cuda_cg_scalars *scalars, const double *x,              \
-           const double *iterate, double *y, double *products) {                                                                           \
-    multiply<ordered, streamed>(a, level, scalars, x, iterate, y, products);                                                               \
+      name(const __grid_constant__ ht_cuda_tiles a, const uint8_t *level, const ht_cuda_cg_scalars *scalars, const uint32_t *chosen,       \
+           const double *x, const double *iterate, double *y, double *products) {                                                          \
+    multiply<ordered, streamed>(a, level, scalars, chosen, x, iterate, y, products);                                                       \
   }
 MULTIPLY(ht_tilecsc_multiply, false, false)
 MULTIPLY(ht_tilecsc_multiply_streamed, false, true)
