@@ -26,6 +26,8 @@ typedef struct ht_split_owner {
   ht_exception *exception;
   int32_t *touched;
   float *delta16, *column_error[HT_LEVEL_64];
+  int16_t *delta32;
+  uint8_t *delta32_exponent;
   int16_t *scale_exponent;
   int32_t *inverse; /* of node_order */
   int64_t capacity; /* of a placement */

@@ -144,13 +144,16 @@ static const double STENCIL_ROWS = 6;
  * to 30 % more iterations than FP64, 32 bits 6 to 10 %, and beyond STEEPER more than short rows save. */
 static const double STEEP = 4e3, STEEPER = 1e6;
 
+static int is_too_steep(const ht_policy_facts *f) {
+  return !f->preconditioned && f->diagonal_range > STEEPER && f->nonzeros_per_row < LONG_ROWS;
+}
+
 /* Where thousands of iterations are needed, a few more may be more than are allowed: 32 bits, where they save enough. With a preconditioner
  * short rows are those that 16 bits save too little for. */
 static ht_level level_on_device(const ht_policy_facts *f) {
   ht_level level = level_to_replace(f, f->keeps_constants ? STENCIL_ROWS : LONG_ROWS);
   int is_long = f->nonzeros_per_row >= LONG_ROWS, is_steep = f->diagonal_range > STEEP;
   if (f->preconditioned) return is_steep && !is_long ? HT_LEVEL_32 : level;
-  if (f->diagonal_range > STEEPER && !is_long) return HT_LEVEL_64;
   return is_steep && is_long ? HT_LEVEL_32 : level;
 }
 
@@ -172,12 +175,6 @@ static ht_policy start_in_fp64(const ht_policy_facts *f, ht_policy p) {
 static ht_policy choose_on_device(const ht_policy_facts *f, char *why) {
   ht_level level = level_on_device(f);
   ht_policy p = fixed("auto", level);
-  if (level == HT_LEVEL_64) {
-    snprintf(why, 256,
-             "fixed:f64: the diagonal ranges over %.0e, where lower levels cost more iterations than they save with %.1f nonzeros a row",
-             f->diagonal_range, f->nonzeros_per_row);
-    return p;
-  }
   p.error_start = level == HT_LEVEL_16 && !f->keeps_constants ? f->error_16 : 0;
   snprintf(why, 256,
            "fixed:%s with exact residual replacement: %.1f nonzeros a row, %d unknown%s a node%s, more bytes than stay on the chip",
@@ -200,6 +197,12 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
     int small = f->bytes_streamed < 1e6;
     snprintf(why, 256, "fixed:f64: an iteration's %.1f %s stay in the %.0f MiB cache, where fewer bytes save nothing",
              f->bytes_streamed / (small ? 1e3 : 1e6), small ? "kB" : "MB", f->cache_bytes / 1048576);
+    return fixed("auto", HT_LEVEL_64);
+  }
+  if (is_too_steep(f)) {
+    snprintf(why, 256,
+             "fixed:f64: the diagonal ranges over %.0e, where lower levels cost more iterations than they save with %.1f nonzeros a row",
+             f->diagonal_range, f->nonzeros_per_row);
     return fixed("auto", HT_LEVEL_64);
   }
   if (f->device) return choose_on_device(f, why);

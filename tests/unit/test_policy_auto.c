@@ -35,7 +35,7 @@ static const choice choices[] = {
     {"27 points, large jumps, Jacobi", 27, 0, 1, 1, 0, 0, HT_LEVEL_16, HT_LEVEL_16, 0, 1e8, 1, 0},
     {"7 points, jumps", 7, 0, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_16, 0, 1e4, 0, 0},
     {"7 points, jumps, Jacobi", 7, 0, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 1e4, 1, 1},
-    {"7 points, large jumps", 7, 0, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_64, 0, 1e8, 0, 0},
+    {"7 points, large jumps", 7, 0, 1, 1, 0, 0, HT_LEVEL_64, HT_LEVEL_64, 0, 1e8, 0, 0},
     {"7 points, large jumps, Jacobi", 7, 0, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 1e8, 1, 1},
     {"elasticity, large jumps", 79, 0, 3, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 1e8, 0, 0},
 };

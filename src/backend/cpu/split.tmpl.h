@@ -97,16 +97,16 @@ INLINE const uint16_t *multiply_slice(const ht_split_view *a, const ht_slice *sl
   return index;
 }
 
-/* y += delta16 x on the tile's rows. */
-INLINE void add_delta(const float *delta, int64_t rows, const double *x, double *y, const int block) {
-  for (int64_t i = 0; i < rows; i += HT_LANES * block) {
-    ht_vec in[3], sum[3];
-    load(x + i, in, block);
-    load(y + i, sum, block);
-    for (int r = 0; r < block; r++)
-      for (int c = 0; c < block; c++, delta += HT_LANES) sum[r] = vec_fma(vec_from_floats(delta), in[c], sum[r]);
-    store(y + i, sum, 0, block);
-  }
+/* y += delta16 x, or delta32 x, on the rows of a slice. */
+INLINE void add_delta(const ht_split_view *a, int64_t slice, int64_t delta, const double *x, double *y, const int level, const int block) {
+  ht_vec in[3], sum[3], unit = level == HT_LEVEL_32 ? vec_set(unit_of[a->delta32_exponent[slice]]) : vec_zero();
+  load(x, in, block);
+  load(y, sum, block);
+  for (int r = 0; r < block; r++)
+    for (int c = 0; c < block; c++, delta += HT_LANES)
+      sum[r] = vec_fma(level == HT_LEVEL_16 ? vec_from_floats(a->delta16 + delta) : vec_mul(vec_fixed_16(a->delta32 + delta), unit), in[c],
+                       sum[r]);
+  store(y, sum, 0, block);
 }
 
 INLINE void multiply_tile(const ht_split_view *a, const ht_tile *t, const double *x, double *y, const int encoding, const int level,
@@ -125,7 +125,9 @@ INLINE void multiply_tile(const ht_split_view *a, const ht_tile *t, const double
   if (level == HT_LEVEL_64)
     for (int64_t k = t->exception; k < t->exception + t->exceptions; k++)
       y[t->row + a->exception[k].row] += a->exception[k].value * x[a->exception[k].column];
-  if (level == HT_LEVEL_16 && a->delta16) add_delta(a->delta16 + t->delta, t->rows, x + t->row, y + t->row, block);
+  if ((level == HT_LEVEL_16 && a->delta16) || (level == HT_LEVEL_32 && a->delta32))
+    for (int64_t k = 0, row = t->row; k < t->slices; k++, row += HT_LANES * block)
+      add_delta(a, t->slice + k, t->delta + k * block * block * HT_LANES, x + row, y + row, level, block);
 }
 
 #define INSTANCE(encoding, level, block)                                                                                                   \
