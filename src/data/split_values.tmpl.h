@@ -393,24 +393,20 @@ static inline uint8_t keep_fixed(const double *value, int64_t count, int16_t *ke
  * corrects (couplings to far weaker neighbours): it is left out, and the column error shows what the level then loses. */
 static inline void finish_slice(const ht_split_owner *s, const ht_tile *t, int64_t slice, const sums *to, const row_loss *loss,
                                 const int block) {
-  int64_t node = t->row / block + slice * HT_LANES, size = block * block * HT_LANES, at = t->delta + slice * size;
-  double delta[HT_LEVEL_64][9 * HT_LANES];
-  for (int level = 0; level < HT_LEVEL_64; level++)
+  int64_t first = t->row + slice * HT_LANES * block, size = block * block * HT_LANES, at = t->delta + slice * size;
+  for (int level = 0; level < HT_LEVEL_64; level++) {
+    double delta[9 * HT_LANES];
     for (int k = 0; k < size; k++) {
-      int64_t column = (node + k % HT_LANES) * block + k / HT_LANES % block;
       double sum = loss->sum[level][k / HT_LANES][k % HT_LANES];
-      if (to->inverse) sum *= to->inverse[column];
-      delta[level][k] = fabs(sum) <= 1 ? sum : 0;
+      if (to->inverse) sum *= to->inverse[first + k % HT_LANES * block + k / HT_LANES % block];
+      delta[k] = fabs(sum) <= 1 ? sum : 0;
     }
-  for (int k = 0; k < size; k++) s->delta16[at + k] = (float)delta[HT_LEVEL_16][k];
-  uint8_t exponent = s->delta32_exponent[t->slice + slice] = keep_fixed(delta[HT_LEVEL_32], size, s->delta32 + at);
-  const double unit = ldexp(1, -15 - exponent);
-  for (int k = 0; k < size; k++) {
-    int64_t column = (node + k % HT_LANES) * block + k / HT_LANES % block;
-    double kept[HT_LEVEL_64] = {(double)s->delta16[at + k], unit * s->delta32[at + k]};
-    for (int level = 0; level < HT_LEVEL_64; level++) {
-      double rest = loss->own[level][k / HT_LANES][k % HT_LANES] - kept[level];
-      to->pair[2 * (column - to->low) + level] += rest * rest;
+    int16_t *kept = s->delta[level] + at;
+    uint8_t exponent = s->delta_exponent[level][t->slice + slice] = keep_fixed(delta, size, kept);
+    const double unit = ldexp(1, -15 - exponent);
+    for (int k = 0; k < size; k++) {
+      double rest = loss->own[level][k / HT_LANES][k % HT_LANES] - unit * kept[k];
+      to->pair[2 * (first + k % HT_LANES * block + k / HT_LANES % block - to->low) + level] += rest * rest;
     }
   }
 }
@@ -431,9 +427,10 @@ static inline void measure_tile(const ht_split_owner *s, const ht_tile *t, const
 static void measure(ht_split_owner *s, const ht_tile *t, const ht_group *group, const double *inverse, double *error2, int64_t low) {
   sums to = {inverse, error2, low};
   if (t->encoding == HT_RAW || t->exact == HT_LEVEL_16) {
-    memset(s->delta16 + t->delta, 0, (size_t)(t[1].delta - t->delta) * sizeof *s->delta16);
-    memset(s->delta32 + t->delta, 0, (size_t)(t[1].delta - t->delta) * sizeof *s->delta32);
-    memset(s->delta32_exponent + t->slice, 0, (size_t)t->slices);
+    for (int level = 0; level < HT_LEVEL_64; level++) {
+      memset(s->delta[level] + t->delta, 0, (size_t)(t[1].delta - t->delta) * sizeof *s->delta[level]);
+      memset(s->delta_exponent[level] + t->slice, 0, (size_t)t->slices);
+    }
     return;
   }
   if (s->base.view.block == 1) measure_tile(s, t, group, &to, 1);

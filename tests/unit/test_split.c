@@ -116,11 +116,13 @@ static double decode(const ht_split_view *v, const ht_tile *t, int64_t group, in
 
 typedef void (*entry_fn)(void *user, int64_t tile, int64_t row, int64_t column, double value);
 
-/* What is added to one of the tile's nodes' own entries at the level: number k of the tile's delta16 or delta32. */
+/* A unit of number k of the tile's delta16 or delta32, and what is added by it to one of the nodes' own entries. */
+static double correction_unit(const ht_split_view *v, const ht_tile *t, int64_t k, ht_level level) {
+  return ldexp(1, -15 - v->delta_exponent[level][t->slice + k / (v->block * v->block * HT_LANES)]);
+}
+
 static double correction(const ht_split_view *v, const ht_tile *t, int64_t k, ht_level level) {
-  if (level == HT_LEVEL_16 && v->delta16) return (double)v->delta16[t->delta + k];
-  if (level != HT_LEVEL_32 || !v->delta32) return 0;
-  return ldexp(v->delta32[t->delta + k], -15 - v->delta32_exponent[t->slice + k / (v->block * v->block * HT_LANES)]);
+  return level < HT_LEVEL_64 && v->delta[level] ? v->delta[level][t->delta + k] * correction_unit(v, t, k, level) : 0;
 }
 
 static void walk(const ht_split_view *v, int64_t tile, ht_level level, entry_fn fn, void *user) {
@@ -282,22 +284,17 @@ static void collect_level(void *user, int64_t tile, int64_t row, int64_t column,
   s->own[row * block + column % block] += value;
 }
 
-/* Half a unit in FP32 for delta16, a unit of its slice's for delta32 (half a one, but for a number that is just too large). */
-static double correction_error(const ht_split_view *v, const ht_tile *t, int64_t k, ht_level level) {
-  if (level == HT_LEVEL_16) return 0x1p-24 * fabs(correction(v, t, k, level));
-  return ldexp(1, -15 - v->delta32_exponent[t->slice + k / (v->block * v->block * HT_LANES)]);
-}
-
 /* delta16 and delta32 give the rows' sums with each component's constant vector back, up to their own rounding. */
 static void check_constants(const check *c, int level, const double *sum, const double *size) {
   const ht_split_view *v = &c->split->view;
   int64_t b = v->block, group = b * b * HT_LANES;
-  if (level == HT_LEVEL_16 ? !v->delta16 : !v->delta32) return;
+  if (!v->delta[level]) return;
   double *bound = calloc((size_t)(v->padded * b), 8);
   for (int64_t t = 0; t < v->tiles; t++)
     for (int64_t k = 0; k < v->tile[t].rows * b; k++) {
       int64_t row = v->tile[t].row + (k / group * HT_LANES + k % HT_LANES) * b + k % group / HT_LANES / b;
-      bound[row * b + k / HT_LANES % b] += correction_error(v, &v->tile[t], k, (ht_level)level);
+      bound[row * b + k / HT_LANES % b] +=
+          correction_unit(v, &v->tile[t], k, (ht_level)level); /* half a unit, but for what is just too large */
     }
   for (int64_t i = 0; i < c->a->n * b; i++) assert_true(fabs(sum[i]) <= bound[i] + 0x1p-45 * size[i] || size[i] > 1e3);
   free(bound);
@@ -551,7 +548,7 @@ static void test_exact_levels(void **state) {
   for (int64_t k = 0; k < a.start[a.n]; k++) a.values[k] = a.values[k] > 0 ? 26 : -1;
   for (int flags = 0; flags < 2; flags++) {
     ht_split *split = create(ctx, &a, NULL, 0, flags);
-    if (flags) assert_null(split->view.delta16);
+    if (flags) assert_null(split->view.delta[HT_LEVEL_16]);
     for (int64_t t = 0; t < split->view.tiles; t++) assert_int_equal(split->view.tile[t].exact, flags ? HT_LEVEL_16 : HT_LEVEL_64);
     check_split(ctx, &a, split);
     ht_split_destroy(split);
@@ -634,8 +631,7 @@ static void test_threads(void **state) {
   assert_memory_equal(v->exponent, w->exponent, (size_t)v->groups);
   assert_memory_equal(v->index, w->index, (size_t)v->tile[v->tiles].index * 2);
   assert_memory_equal(v->touched, w->touched, (size_t)v->tile[v->tiles].touch * 4);
-  assert_memory_equal(v->delta16, w->delta16, (size_t)v->tile[v->tiles].delta * 4);
-  assert_memory_equal(v->delta32, w->delta32, (size_t)v->tile[v->tiles].delta * 2);
+  for (int l = 0; l < 2; l++) assert_memory_equal(v->delta[l], w->delta[l], (size_t)v->tile[v->tiles].delta * 2);
   for (int l = 0; l < 2; l++) assert_memory_equal(v->column_error[l], w->column_error[l], (size_t)v->blocks * 4);
   ht_split_destroy(one);
   ht_split_destroy(two);

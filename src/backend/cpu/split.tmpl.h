@@ -97,15 +97,13 @@ INLINE const uint16_t *multiply_slice(const ht_split_view *a, const ht_slice *sl
   return index;
 }
 
-/* y += delta16 x, or delta32 x, on the rows of a slice. */
-INLINE void add_delta(const ht_split_view *a, int64_t slice, int64_t delta, const double *x, double *y, const int level, const int block) {
-  ht_vec in[3], sum[3], unit = level == HT_LEVEL_32 ? vec_set(unit_of[a->delta32_exponent[slice]]) : vec_zero();
+/* y += delta x on the rows of a slice. */
+INLINE void add_delta(const int16_t *delta, uint8_t exponent, const double *x, double *y, const int block) {
+  ht_vec in[3], sum[3], unit = vec_set(unit_of[exponent]);
   load(x, in, block);
   load(y, sum, block);
   for (int r = 0; r < block; r++)
-    for (int c = 0; c < block; c++, delta += HT_LANES)
-      sum[r] = vec_fma(level == HT_LEVEL_16 ? vec_from_floats(a->delta16 + delta) : vec_mul(vec_fixed_16(a->delta32 + delta), unit), in[c],
-                       sum[r]);
+    for (int c = 0; c < block; c++, delta += HT_LANES) sum[r] = vec_fma(vec_mul(vec_fixed_16(delta), unit), in[c], sum[r]);
   store(y, sum, 0, block);
 }
 
@@ -125,9 +123,12 @@ INLINE void multiply_tile(const ht_split_view *a, const ht_tile *t, const double
   if (level == HT_LEVEL_64)
     for (int64_t k = t->exception; k < t->exception + t->exceptions; k++)
       y[t->row + a->exception[k].row] += a->exception[k].value * x[a->exception[k].column];
-  if ((level == HT_LEVEL_16 && a->delta16) || (level == HT_LEVEL_32 && a->delta32))
-    for (int64_t k = 0, row = t->row; k < t->slices; k++, row += HT_LANES * block)
-      add_delta(a, t->slice + k, t->delta + k * block * block * HT_LANES, x + row, y + row, level, block);
+  if (level < HT_LEVEL_64 && a->delta[level]) {
+    const int16_t *delta = a->delta[level] + t->delta;
+    const uint8_t *exponent = a->delta_exponent[level] + t->slice;
+    for (int64_t i = t->row; i < t->row + t->rows; i += HT_LANES * block, delta += block * block * HT_LANES)
+      add_delta(delta, *exponent++, x + i, y + i, block);
+  }
 }
 
 #define INSTANCE(encoding, level, block)                                                                                                   \
