@@ -51,9 +51,18 @@ struct ht_trainer {
   void *bytes; /* what was last handed out */
 };
 
-/* trainer.c: everything but the weights' values. */
+static inline int ht_trains_windows(const ht_trainer *t) { return t->options.state == HT_STATE_FEATURES; }
+static inline ht_learned_kind ht_trainer_kind(const ht_trainer *t) { return ht_trains_windows(t) ? HT_LEARNED_WINDOW : HT_LEARNED_TILES; }
+
+/* trainer_make.c: everything but the weights' values, and what all of it gives back. */
 ht_status ht_trainer_prepare(ht_trainer *trainer);
-int ht_trainer_cases(const ht_trainer *trainer);
+void ht_trainer_forget(ht_trainer *trainer);
+/* trainer.c: for the history of so many episodes. */
 ht_status ht_trainer_make_room(ht_trainer *trainer, int64_t episodes);
+/* verdict.c: keep the weights if they deploy better than those kept, not more often than is cheap beside the episodes; and, at the end,
+ * what the best ones come to: their interval, the report's part about the solves with them, and what is chosen. */
+int ht_trainer_cases(const ht_trainer *trainer);
+ht_status ht_trainer_judge_weights(ht_trainer *trainer);
+ht_status ht_trainer_judge(ht_trainer *trainer, ht_train_report *report);
 
 #endif
