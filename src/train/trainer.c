@@ -178,10 +178,14 @@ static ht_status learn_once(ht_trainer *t) {
   return HT_OK;
 }
 
-static int tell(const ht_trainer *t, double started) {
-  if (!t->progress) return 0;
+void ht_trainer_tell(ht_trainer *t, ht_train_phase phase) {
+  t->phase_solves = phase == t->phase ? t->phase_solves + 1 : 0;
+  t->phase = phase;
+  if (!t->progress) return;
   int64_t first = window_start(t);
-  const ht_train_progress now = {.episodes = t->at.episodes,
+  const ht_train_progress now = {.phase = phase,
+                                 .solves = t->phase_solves,
+                                 .episodes = t->at.episodes,
                                  .episodes_asked = t->options.episodes,
                                  .updates = t->at.updates,
                                  .transitions = t->at.transitions,
@@ -189,11 +193,11 @@ static int tell(const ht_trainer *t, double started) {
                                  .best_return = t->at.best_mean > -INFINITY ? t->at.best_mean : NAN,
                                  .mean_iterations = mean_iterations(t, first),
                                  .traffic = isfinite(t->at.best_traffic) ? t->at.best_traffic : NAN,
-                                 .elapsed_s = ht_seconds() - started};
-  return t->progress(t->progress_user, &now);
+                                 .elapsed_s = ht_seconds() - t->started};
+  if (t->progress(t->progress_user, &now)) ht_context_request_stop(t->ctx);
 }
 
-static void describe(const ht_trainer *t, ht_train_report *r, const char *outcome, double started) {
+static void describe(const ht_trainer *t, ht_train_report *r, const char *outcome) {
   int64_t first = t->at.episodes < HT_RETURN_WINDOW ? t->at.episodes : HT_RETURN_WINDOW;
   snprintf(r->outcome, sizeof r->outcome, "%s", outcome);
   snprintf(r->backend, sizeof r->backend, "%s", t->backend->name);
@@ -207,40 +211,37 @@ static void describe(const ht_trainer *t, ht_train_report *r, const char *outcom
   r->return_last = mean_return(t, window_start(t), t->at.episodes);
   r->return_best = t->at.best_mean > -INFINITY ? t->at.best_mean : NAN;
   r->entropy = t->at.updates && !ht_trains_windows(t) ? t->at.entropy : NAN;
-  r->time_s = ht_seconds() - started;
+  r->time_s = ht_seconds() - t->started;
   r->time_rollout_s = t->time_rollout_s;
   r->time_update_s = t->time_update_s;
   r->time_judge_s = t->time_judge_s;
+  r->time_contest_s = t->time_contest_s;
+}
+
+static ht_status learn(ht_trainer *t, const char **outcome) {
+  while (t->at.episodes < t->options.episodes && !ht_stop_requested(t->ctx)) {
+    HT_TRY(t->ctx, learn_once(t));
+    int settled = has_settled(t);
+    ht_trainer_tell(t, HT_TRAIN_LEARNS);
+    if (!settled || t->at.episodes >= t->options.episodes) continue;
+    *outcome = "settled";
+    break;
+  }
+  return HT_OK;
 }
 
 ht_status ht_trainer_run(ht_trainer *t, ht_train_report *report) {
   HT_NEED(NULL, t);
   HT_NEED(t->ctx, report);
-  double started = ht_seconds();
   const char *outcome = "finished";
+  t->started = ht_seconds();
   ht_train_report_clear(report);
+  ht_trainer_tell(t, HT_TRAIN_PREPARES);
   HT_TRY(t->ctx, ht_trainer_prepare(t));
-  while (t->at.episodes < t->options.episodes) {
-    if (ht_stop_requested(t->ctx)) {
-      outcome = "interrupted";
-      break;
-    }
-    HT_TRY(t->ctx, learn_once(t));
-    int settled = has_settled(t);
-    if (tell(t, started)) {
-      outcome = "interrupted";
-      break;
-    }
-    if (settled && t->at.episodes < t->options.episodes) {
-      outcome = "settled";
-      break;
-    }
-  }
-  ht_context_clear_stop(t->ctx); /* what an interrupted training leaves is still judged */
-  double start = ht_seconds();
+  HT_TRY(t->ctx, learn(t, &outcome));
   HT_TRY(t->ctx, ht_trainer_judge(t, report));
-  t->time_judge_s += ht_seconds() - start;
-  describe(t, report, outcome, started);
+  describe(t, report, report->judged ? outcome : "interrupted");
+  ht_context_clear_stop(t->ctx); /* it was followed */
   return HT_OK;
 }
 

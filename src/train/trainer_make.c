@@ -89,7 +89,7 @@ ht_status ht_trainer_prepare(ht_trainer *t) {
     if (status != HT_OK) ht_trainer_forget(t);
   }
   if (status != HT_OK) return ht_trace(t->ctx, status, __func__, __FILE__, __LINE__);
-  t->time_judge_s += ht_seconds() - start;
+  *(ht_trains_windows(t) ? &t->time_rollout_s : &t->time_judge_s) += ht_seconds() - start; /* whole matrices: all solves to learn from */
   t->prepared = 1;
   return HT_OK;
 }

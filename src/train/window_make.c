@@ -67,6 +67,7 @@ const char *ht_window_precond(const ht_window *r, int number) {
 
 static ht_status make_worker(ht_window *r, ht_window_worker *w, const ht_matrix *matrix, const char *precond) {
   HT_TRY(r->ctx, ht_context_create_with(&r->ctx->allocator, &w->ctx));
+  w->ctx->above = r->ctx;
   w->matrix = matrix;
   w->status = make_solver(r, w, precond);
   if (w->status != HT_OK) HT_FAIL(r->ctx, w->status, "%s", ht_context_error(w->ctx));

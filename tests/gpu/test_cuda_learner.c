@@ -8,7 +8,6 @@
 #include "halftone/halftone.h"
 #include "support/generated.h"
 #include "policy/learned_file.h"
-#include "train/compete_tiles.h"
 #include "train/device.h"
 #include "train/initialise.h"
 
@@ -419,8 +418,8 @@ static void policies_compete_on_the_device(void **state) {
   OK(ht_learned_parse(g.ctx, bytes, size, "kept", &learned));
   const double time[HT_RIVALS] = {r.time_network, 1, r.time_f32, r.time_16};
   int best = 0;
-  while (best < HT_RIVALS - 1 && strcmp(r.chosen, ht_rival_names[best]) != 0) best++;
-  assert_string_equal(learned->chosen, ht_rival_names[best]);
+  while (best < HT_RIVALS_FIXED - 1 && strcmp(r.chosen, ht_rival_name(best)) != 0) best++;
+  assert_string_equal(learned->chosen, ht_rival_name(best));
   for (int k = 0; k < HT_RIVALS; k++) assert_true(time[k] > 0.2 && time[k] < 5 && time[best] <= time[k] / 0.99 + 1e-12);
   ht_learned_release(g.ctx, learned);
   ht_trainer_destroy(t);
