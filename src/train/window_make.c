@@ -139,8 +139,8 @@ static ht_status read_actions(ht_window *r) {
   r->actions = ht_learned_actions(HT_LEARNED_WINDOW, o->actions, action);
   r->begins_with = ht_learned_begins_with(r->actions, action);
   HT_CHECK(r->ctx, r->actions > 1 && action[0].level == HT_LEVEL_64 && !(action[0].theta > 0), HT_BAD_OPTION,
-           "training needs actions of which f64 is the first, such as %s, and was given '%s'", ht_learned_usual_actions(HT_LEARNED_WINDOW),
-           o->actions);
+           "training needs two actions or more, f64 the first, such as '%s', and was given '%s': %s",
+           ht_learned_usual_actions(HT_LEARNED_WINDOW), o->actions, HT_LEARNED_ACTIONS_FORM);
   return HT_OK;
 }
 
