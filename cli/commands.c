@@ -54,7 +54,7 @@ static const cli_option report_options[] = {{"-o", "RUN.html", "file to write"},
 static const cli_option train_options[] = {
     {"-o", "P.safetensors", "write the policy; solve uses it with --policy learned:P.safetensors"},
     {"--save", "STATE", "write the state of the training too, so that it can go on later"},
-    {"--resume", "STATE", "go on from such a file, with the same matrices and options; --episodes and --patience may differ"},
+    {"--resume", "STATE", "go on from such a file, with the same matrices and options; --episodes, --patience, --judge, --compete and --backend may differ"},
     {"--history", "H.csv", "write episode,return,iterations lines"},
     {"--threads", "N", "threads; 0, the default: OMP_NUM_THREADS, or else every core this process may use"},
     {"--json", NULL, "print the report as one JSON object, and nothing else"},

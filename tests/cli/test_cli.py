@@ -247,7 +247,10 @@ class Train(Cli):
         solved = self.solves(self.a, "--policy", f"learned:{policy}")
         self.assertIn(f"{report['episodes']} episodes on" if report["chosen"] == "learned" else report["contest"], solved["policy_chosen"])
         self.assertEqual(report["chosen"], json.loads(run("info", policy, "--json")[1])["chosen"])
-        self.assertIn("FP64", self.train("-o", policy, "--episodes", "2"))
+        shown = self.train("-o", policy, "--episodes", "2")
+        self.assertIn("FP64", shown)
+        self.assertIn("2 were asked for", shown)  # eight end at once
+        self.assertIn("of it for the competition", shown)
         self.assertEqual(self.train("-o", policy, "--episodes", "2", "--quiet"), "")
 
     def test_a_policy_for_whole_matrices_is_learned_and_used(self):
@@ -281,7 +284,12 @@ class Train(Cli):
         self.fails("needs a matrix file", "train", "-o", policy)
         self.fails("did you mean '--episodes'", "train", self.a, "-o", policy, "--episode", "3")
         self.fails("not the state of a training", "train", self.a, "-o", policy, "--resume", self.a)
-        self.fails("cpu", "train", self.a, "-o", policy, "--backend", "cuda", "--reward", "time")
+        for backend in ("cuda:", "cuda:x", "cuda:-1"):
+            self.fails(["by its number from 0", "cuda:0", backend], "train", self.a, "-o", policy, "--backend", backend)
+        for actions in ("f64", "f32,f64", "f64,f31", "f64,f32@0", "f64,budget"):
+            self.fails(["budget:THETA", "@ITERATIONS", f"'{actions}'"], "train", self.a, "-o", policy, "--state", "features", "--actions", actions)
+        for without_effect in (("--reward", "paper", "--judge", "time"), ("--compete", "no", "--judge", "model"), ("--actions", "f64,f32"), ("--credit", "shared")):
+            self.fails("leave", "train", self.a, "-o", policy, *without_effect)
         self.fails("lanes", "train", self.a, "-o", policy, "--lanes", "9", "--update", "8")
         self.fails("--threads takes", "train", self.a, "-o", policy, "--threads", "many")
         self.assertFalse(os.path.exists(policy))
@@ -800,6 +808,11 @@ class Others(Cli):
         told = json.loads(run("info", policy, "--json")[1])
         self.assertEqual((told["policy"], told["seed"], told["chosen"]), (str(policy), "7", chosen))
         self.assertEqual(run("info", self.path("none.safetensors"))[0], 2)
+        other = self.path("other-name")
+        other.write_bytes(policy.read_bytes())
+        told["policy"] = str(other)
+        self.assertEqual(json.loads(run("info", other, "--json")[1]), told)
+        self.assertEqual(self.solves(self.a, "--policy", f"learned:{other}")["outcome"], "converged")
 
     def test_info_about_a_matrix(self):
         status, out, err = run("info", self.a)
@@ -842,12 +855,12 @@ class Interrupts(Cli):
         os.close(slave)
         return process, master
 
-    def wait_for_progress(self, master, seconds=60):
+    def wait_for_progress(self, master, seconds=60, word=b"iterations"):
         seen, end = b"", time.monotonic() + seconds
         while time.monotonic() < end:
             if select.select([master], [], [], 1)[0]:
                 seen += os.read(master, 4096)
-                if b"iterations" in seen:
+                if word in seen:
                     return seen
         self.fail(f"no progress was seen: {seen}")
 
@@ -864,6 +877,28 @@ class Interrupts(Cli):
             self.assertGreater(report["iterations"], 0)
             self.assertTrue(x.exists())
             self.assertIn(b"[", seen)
+
+    def test_an_interrupt_ends_a_training_soon_and_keeps_what_was_learned(self):
+        """While it learns, and while what was learned competes, by a clock that is given two seconds."""
+        for word, more in ((b"of 100000 episodes", ("--episodes", "100000")), (b"competing", ("--episodes", "2", "--judge", "time"))):
+            policy, state, master_slave = self.path("p.safetensors"), self.path("state"), pty.openpty()
+            process = subprocess.Popen([HALFTONE, "train", str(self.a), "-o", str(policy), "--save", str(state), *more], stdout=subprocess.PIPE,
+                                       stderr=master_slave[1], text=True)
+            os.close(master_slave[1])
+            self.wait_for_progress(master_slave[0], word=word)
+            begin = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=60)
+            os.close(master_slave[0])
+            self.assertEqual(process.returncode, 1, out)
+            self.assertLess(time.monotonic() - begin, 30)
+            self.assertIn("interrupted after", out)
+            self.assertIn("judged       no", out)
+            told = json.loads(run("info", policy, "--json")[1])
+            self.assertEqual((told["chosen"], told["contest"]), ("learned", "none: the training was interrupted before it was judged"))
+            self.assertEqual(self.solves(self.a, "--policy", f"learned:{policy}")["outcome"], "converged")
+            status, out, err = run("train", self.a, "-o", policy, "--resume", state, "--episodes", "1", "--json")
+            self.assertEqual((status, json.loads(out)["judged"]), (0, 1), err)
 
     def test_the_second_interrupt_ends_the_command(self):
         """While it waits for input nothing else can end it first."""
