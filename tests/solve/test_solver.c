@@ -5,17 +5,6 @@
 #include "solver/chooser.h"
 #include "support/generated.h"
 
-static ht_solver *solver_with(ht_context *ctx, const ht_matrix *a, int count, const char *const settings[][2]) {
-  ht_options *options;
-  ht_solver *solver;
-  OK(ht_options_create(ctx, &options));
-  for (int i = 0; i < count; i++) OK(ht_options_set(options, settings[i][0], settings[i][1]));
-  OK(ht_solver_create(ctx, options, &solver));
-  ht_options_destroy(options);
-  if (a) OK(ht_solver_set_matrix(solver, a));
-  return solver;
-}
-
 /* Solve for a known solution; the certificate must hold in long double, whatever the route. The bound allows for the
  * rounding of the FP64 certificate itself, u times the row length. */
 static void solve_and_check(ht_context *ctx, const ht_matrix *a, int count, const char *const settings[][2], ht_report *report) {
