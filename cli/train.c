@@ -114,14 +114,16 @@ typedef struct progress_line {
 
 static void print_progress(char line[LINE], const ht_train_progress *now) {
   static const char *const doing[] = {
-      [HT_TRAIN_PREPARES] = "solving in FP64", [HT_TRAIN_JUDGES] = "judging what was learned", [HT_TRAIN_COMPETES] = "competing"};
+      [HT_TRAIN_PREPARES] = "making the first solves", [HT_TRAIN_JUDGES] = "judging what was learned", [HT_TRAIN_COMPETES] = "competing"};
   if (now->phase == HT_TRAIN_LEARNS)
     snprintf(line, LINE, "%7lld of %lld episodes  return %8.3f (best %8.3f)  %6.0f iterations  traffic %5.3f %7.1f s",
              (long long)now->episodes, (long long)now->episodes_asked, now->mean_return, now->best_return, now->mean_iterations,
              now->traffic, now->elapsed_s);
+  else if (now->phase == HT_TRAIN_PREPARES)
+    snprintf(line, LINE, "%s", doing[now->phase]);
   else
-    snprintf(line, LINE, "%7lld episodes  %s: %lld solves made  %.1f s", (long long)now->episodes, doing[now->phase],
-             (long long)now->solves, now->elapsed_s);
+    snprintf(line, LINE, "%7lld episodes  %s: %s made %7.1f s", (long long)now->episodes, doing[now->phase],
+             text_number_of(now->solves, "solve").text, now->elapsed_s);
 }
 
 /* Now and then, and where another phase begins. */

@@ -235,6 +235,7 @@ ht_status ht_trainer_run(ht_trainer *t, ht_train_report *report) {
   HT_NEED(t->ctx, report);
   const char *outcome = "finished";
   t->started = ht_seconds();
+  t->phase = HT_TRAIN_LEARNS; /* none that is told of next */
   ht_train_report_clear(report);
   ht_trainer_tell(t, HT_TRAIN_PREPARES);
   HT_TRY(t->ctx, ht_trainer_prepare(t));
