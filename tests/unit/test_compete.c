@@ -1,5 +1,5 @@
-/* Competitions with costs that are made up: who wins, how long it takes, and that noise decides nothing. SPDX-License-Identifier:
- * BSD-3-Clause */
+/* Competitions with costs that are made up: who wins, how long it takes, and that noise decides nothing.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
