@@ -176,11 +176,12 @@ static ht_policy choose_on_device(const ht_policy_facts *f, char *why) {
   ht_level level = level_on_device(f);
   ht_policy p = fixed("auto", level);
   p.error_start = level == HT_LEVEL_16 && !f->keeps_constants ? f->error_16 : 0;
+  p = start_in_fp64(f, p);
   snprintf(why, 256,
-           "fixed:%s with exact residual replacement: %.1f nonzeros a row, %d unknown%s a node%s, more bytes than stay on the chip",
-           level == HT_LEVEL_16 ? "bf16" : "f32", f->nonzeros_per_row, f->unknowns_per_node, f->unknowns_per_node == 1 ? "" : "s",
-           is_gathered(f) ? ", columns gathered" : "");
-  return start_in_fp64(f, p);
+           "%sfixed:%s with exact residual replacement: %.1f nonzeros a row, %d unknown%s a node%s, more bytes than stay on the chip",
+           p.later_drop > 0 ? "fixed:f64 until the residual has fallen by 1e3, then " : "", level == HT_LEVEL_16 ? "bf16" : "f32",
+           f->nonzeros_per_row, f->unknowns_per_node, f->unknowns_per_node == 1 ? "" : "s", is_gathered(f) ? ", columns gathered" : "");
+  return p;
 }
 
 /* Where values stay in cache low precision saves nothing; where tiles are exact it costs nothing; elsewhere long rows are worth 16 bits

@@ -73,6 +73,7 @@ static void levels_follow_from_facts(void **state) {
       ht_level level = policy.later_drop > 0 ? policy.later : policy.start;
       if (level != (device ? c->device : c->cpu)) fail_msg("%s, device %d: level %d, %s", c->matrix, device, level, why);
       assert_int_equal(policy.later_drop > 0 && policy.start == HT_LEVEL_64, device && c->waits);
+      assert_int_equal(!strncmp(why, "fixed:f64 until the residual has fallen by 1e3, then fixed:f32", 62), device && c->waits);
       assert_int_equal(policy.replaces, level < HT_LEVEL_64 && !c->exact);
       if (device && (policy.error_start > 0) != c->watched) fail_msg("%s: error %g, %s", c->matrix, policy.error_start, why);
       ht_policy_release(ctx, &policy);
