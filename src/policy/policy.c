@@ -245,7 +245,7 @@ static const char *learned_path(const ht_policy_options *options) {
 
 ht_status ht_policy_wants_tiles(ht_context *ctx, const ht_policy_options *options, ht_learned **read, int *wants) {
   const char *path = learned_path(options);
-  if (path) HT_TRY(ctx, ht_learned_read(ctx, path, read));
+  if (path && !*read) HT_TRY(ctx, ht_learned_read(ctx, path, read));
   *wants = path && (*read)->kind == HT_LEARNED_TILES && !ht_learned_chosen(*read);
   return HT_OK;
 }

@@ -93,7 +93,7 @@ static void begin(ht_guard *g, double norm) {
   g->asked_window = 0;
   ht_guard_start_levels(g);
   ht_guard_note_levels(g);
-  g->drop = ht_guard_drop_of_levels(g);
+  ht_guard_begin_drop(g);
   g->reference = g->watched = g->lowest = norm;
   g->take_up_below = g->policy.later_drop > 0 ? g->policy.later_drop * norm : -1;
   g->claimed = INFINITY;

@@ -219,6 +219,7 @@ static void describe(const ht_trainer *t, ht_train_report *r, const char *outcom
 }
 
 static ht_status learn(ht_trainer *t, const char **outcome) {
+  if (t->at.updates) HT_TRY(t->ctx, ht_trainer_judge_weights(t)); /* that an interrupt kept from being judged */
   while (t->at.episodes < t->options.episodes && !ht_stop_requested(t->ctx)) {
     HT_TRY(t->ctx, learn_once(t));
     int settled = has_settled(t);

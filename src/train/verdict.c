@@ -79,12 +79,13 @@ ht_status ht_trainer_judge_weights(ht_trainer *t) {
   if (t->learner) HT_TRY(t->ctx, ht_device_fetch_network(t));
   deploy(t, t->network.weights);
   HT_TRY(t->ctx, weigh(t, &traffic));
+  t->time_judge_s += ht_seconds() - start;
+  if (ht_stop_requested(t->ctx)) return HT_OK; /* it is still due */
   t->at.judged_at = t->at.transitions;
-  if (traffic < t->at.best_traffic && !ht_stop_requested(t->ctx)) {
+  if (traffic < t->at.best_traffic) {
     t->at.best_traffic = traffic;
     memcpy(t->best, t->network.weights, (size_t)t->ppo->weights * sizeof(float));
   }
-  t->time_judge_s += ht_seconds() - start;
   return HT_OK;
 }
 
@@ -232,10 +233,9 @@ ht_status ht_trainer_judge(ht_trainer *t, ht_train_report *report) {
   double start = ht_seconds();
   *t->fastest = *t->contest = 0;
   ht_status status = ht_stop_requested(t->ctx) ? HT_OK : judge(t, report);
-  int stopped = ht_stop_requested(t->ctx);
-  if (status != HT_OK && !(stopped && status == HT_INTERRUPTED)) return ht_trace(t->ctx, status, __func__, __FILE__, __LINE__);
-  if (status != HT_OK) ht_context_clear_error(t->ctx);
-  if (stopped) leave_unjudged(t, report);
+  if (status != HT_OK && status != HT_INTERRUPTED) return ht_trace(t->ctx, status, __func__, __FILE__, __LINE__);
+  if (status != HT_OK) ht_context_clear_error(t->ctx); /* a set-up was stopped */
+  if (report->judged != 1) leave_unjudged(t, report);
   snprintf(report->chosen, sizeof report->chosen, "%s", t->fastest);
   snprintf(report->contest, sizeof report->contest, "%s", t->contest);
   t->time_judge_s += ht_seconds() - start;

@@ -235,7 +235,10 @@ static void compare_transitions(gpu *g, int count, ht_matrix *const *matrix, con
   ht_trainer *cpu = prepared(g, "cpu", count, matrix, options), *cuda = prepared(g, "cuda", count, matrix, options);
   const ht_ppo_batch *a = &cpu->rollout->batch;
   const ht_learner_batch *b = &cuda->learner->batch;
-  for (int k = 0; k < count; k++) assert_true(llabs(cpu->environment[k]->iterations_64 - cuda->environment[k]->iterations_64) <= 1);
+  for (int k = 0; k < count; k++) {
+    long long here = cpu->environment[k]->iterations_64, there = cuda->environment[k]->iterations_64;
+    if (llabs(here - there) > 1) fail_msg("matrix %d of %d: %lld iterations in FP64, and %lld on the device", k, count, here, there);
+  }
   ht_rollout_collect(cpu->rollout, &cpu->ppo->packed);
   OK(ht_device_collect(cuda));
   int64_t rows = a->transitions * a->most_rows;

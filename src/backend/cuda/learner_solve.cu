@@ -1,8 +1,7 @@
 // Many solves of one matrix at once, to learn from or to judge by: an iteration is four kernels. `act` takes every tile of every direction
-// through the network and chooses its level; `multiply` is the product with many vectors, a matrix value read once and rounded for each;
+// through the network and chooses its level; `multiply` is the product with many vectors, a matrix entry read once for all;
 // `advance` takes the step and gives the reward; `turn` makes the next direction, or begins the next episode. Sums are made by each block
-// in a fixed order, and by the last block from all of theirs, in theirs. Each kernel goes over vectors the other way round than the one
-// before it, and finds in the cache what that left last. SPDX-License-Identifier: BSD-3-Clause
+// in a fixed order, and by the last block from all of theirs, in theirs. SPDX-License-Identifier: BSD-3-Clause
 #include "backend/cuda/learner_solve.cuh"
 
 using namespace ht;
@@ -31,11 +30,11 @@ extern "C" __global__ void __launch_bounds__(NETWORK_THREADS, 4)
   if (mode == HT_LEARNER_LIKELIEST && !decision_due(g)) return;
   load_weights(weights, HT_LEARNER_WEIGHTS, my.weights);
   for (int i = threadIdx.x; i < 3 * g.lanes; i += NETWORK_THREADS) my.count[i] = 0;
-  int64_t units = (g.tiles * g.lanes + ROWS - 1) / ROWS, unit = units - 1 - (int64_t)blockIdx.x;
-  for (entries next = fetch_tiles(g, unit * ROWS); unit >= 0; unit -= gridDim.x) {
+  int64_t rows = g.tiles * g.lanes, stride = (int64_t)gridDim.x * ROWS, first = (int64_t)blockIdx.x * ROWS;
+  for (entries next = fetch_tiles(g, first); first < rows; first += stride) {
     entries now = next;
-    next = fetch_tiles(g, (unit - gridDim.x) * ROWS); // underway while the network is
-    act(g, b, unit * ROWS, mode, my, now, square, picked);
+    next = fetch_tiles(g, first + stride); // underway while the network is
+    act(g, b, first, mode, my, now, square, picked);
   }
   for (int i = threadIdx.x; i < 3 * g.lanes; i += NETWORK_THREADS)
     if (my.count[i]) atomicAdd(&g.solve[i / 3].count[i % 3], my.count[i]);
@@ -68,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   place my(g);
   double alpha = g.solve[my.lane].alpha, rr = 0, sum;
 #pragma unroll 4
-  for (int64_t row = g.n - 1 - ((int64_t)blockIdx.x * my.rows + my.row); row >= 0; row -= (int64_t)gridDim.x * my.rows) {
+  for (int64_t row = (int64_t)blockIdx.x * my.rows + my.row; row < g.n; row += (int64_t)gridDim.x * my.rows) {
     double r = advance(g, row * g.lanes + my.lane, alpha);
     rr = fma(r, r, rr);
   }

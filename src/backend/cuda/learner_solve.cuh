@@ -80,7 +80,7 @@ struct tile_of {
     uint32_t narrow = (uint32_t)at, lanes = (uint32_t)g.lanes;
     tile = narrow == at ? narrow / lanes : at / lanes;
     lane = (int)(at - tile * lanes);
-    there = at >= 0 && tile < g.tiles;
+    there = tile < g.tiles;
   }
 };
 
