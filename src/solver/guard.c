@@ -45,7 +45,8 @@ static void set_events(ht_guard *g) {
   int mends = g->options->guard;
   ht_guard_plan_replacement(g);
   s->replacing = g->replacing;
-  s->replace_below = mends ? fmax(g->take_up_below, ht_replacing_below(&g->replacing, s->goal)) : -1;
+  s->replace_below =
+      mends ? fmax(g->take_up_below, ht_replacing_below(&g->replacing, s->goal)) : g->take_up_below; /* a level that waits is no mending */
   s->grow_above = mends && ht_guard_lowest_level(g) < HT_LEVEL_64 ? ht_replacing_grown(&g->replacing) : INFINITY;
   s->iteration_end = iteration_limit(g);
   int decides = g->policy.decide || (g->policy.window && !ht_guard_looks_at_pauses(g));
@@ -86,7 +87,7 @@ static void begin(ht_guard *g, double norm) {
   ht_guard_begin_drop(g);
   g->replacing.reference = g->replacing.watched = g->lowest = norm;
   g->replacing.replaced = 0;
-  g->take_up_below = g->policy.later_drop > 0 && g->options->stopping == HT_STOPPING_TRUE ? g->policy.later_drop * norm : -1;
+  g->take_up_below = g->policy.later_drop > 0 ? g->policy.later_drop * norm : -1;
   g->claimed = INFINITY;
   g->futile = 0;
   g->improved_at = 0;

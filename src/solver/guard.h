@@ -114,12 +114,12 @@ void ht_guard_consult_policy(ht_guard *guard);
 int ht_guard_decides_unseen(const ht_guard *guard); /* a learned policy, on the device: levels are known where a run ends */
 void ht_guard_follow_unseen(ht_guard *guard);       /* after such a run */
 void ht_guard_plan_replacement(ht_guard *guard);    /* what the loop is to know of it in the next run */
-void ht_guard_begin_drop(ht_guard *guard);          /* how far the residual may fall, as for the first replacement */
-void ht_guard_fetch_best(ht_guard *guard);          /* to `best`, before it is used */
-void ht_guard_settle_later(ht_guard *guard);        /* make the residual true once the step of the levels before is made */
-void ht_guard_give_up_level(ht_guard *guard);       /* it failed: over to the policy's fallback where it has one, else one level up */
-void ht_guard_give_up_levels(ht_guard *guard);      /* all below FP64, for the rest of the solve */
-double ht_guard_usual_drop(ht_level level);         /* how far the residual may fall before it is first replaced; 0: never */
+void ht_guard_begin_drop(ht_guard *guard);     /* as at first for the levels in use, where the options have residuals replaced; else 0 */
+void ht_guard_fetch_best(ht_guard *guard);     /* to `best`, before it is used */
+void ht_guard_settle_later(ht_guard *guard);   /* make the residual true once the step of the levels before is made */
+void ht_guard_give_up_level(ht_guard *guard);  /* it failed: over to the policy's fallback where it has one, else one level up */
+void ht_guard_give_up_levels(ht_guard *guard); /* all below FP64, for the rest of the solve */
+double ht_guard_usual_drop(ht_level level);    /* how far the residual may fall before it is first replaced; 0: never */
 double ht_guard_first_drop(const ht_guard *guard, ht_level level); /* the same, where no action says another */
 int ht_guard_meets_goal(const ht_guard *guard, double norm);
 /* x and its true residual from the loop's state; `change` is how far the loop's residual was from it. */

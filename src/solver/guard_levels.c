@@ -126,7 +126,7 @@ void ht_guard_take_up_level(ht_guard *g) {
   enforce_floor(g);
   ht_guard_note_levels(g);
   g->replacing.reference = g->replacing.watched = g->loop->state.norm_r;
-  g->replacing.drop = ht_guard_first_drop(g, ht_guard_lowest_level(g));
+  ht_guard_begin_drop(g);
 }
 
 static void raise_floor(ht_guard *g, ht_level floor) {
