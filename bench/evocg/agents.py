@@ -6,7 +6,7 @@ import numpy as np, scipy.sparse as sp
 
 BLOCK, COSTS, NAMES = 64, np.array([1.0, 0.5, 0.25]), ("fp64", "fp32", "bf16")
 GAMMA, LAMBDA, CLIP, VALUE, ENTROPY, RATE, NORM = 0.99, 0.95, 0.2, 0.25, 0.02, 1e-4, 0.5
-UPDATE, EPOCHS, BATCH = 1024, 10, 128
+UPDATE, EPOCHS, BATCH, ONE = 1024, 10, 128, np.eye(3, dtype=np.float32)
 WEIGHTS = (10.0, 0.2, 30.0)  # of equation 11
 TOP = 1.8405e19  # about the root of BF16's largest number: where the largest entry of a column, or of p's block, is scaled to
 
@@ -172,6 +172,17 @@ def advantages(rewards, going, values):
     return out
 
 
+def slopes(net, states, actions, adv, old, target):
+    """The gradient of a minibatch's loss: clipped policy, value and entropy. old: logarithms of the actions' chances when the update began."""
+    log, value = net.forward(states)
+    p, n = np.exp(log), len(actions)
+    ratio = np.exp(np.minimum(log[np.arange(n), actions] - old, 80))  # FP32's range
+    free = np.where(adv > 0, ratio < 1 + CLIP, ratio > 1 - CLIP)
+    by = -(adv * ratio * free)[:, None] * (ONE[actions] - p)
+    by += np.float32(ENTROPY) * p * (log - (p * log).sum(axis=1, keepdims=True))
+    net.backward(states, by / np.float32(n), np.float32(2 * VALUE / n) * (value - target))
+
+
 def update(net, adam, states, actions, rewards, going, rng):
     """One agent's: 10 passes over its own 1,024 transitions. states has one more row. What it compares with is the network as the agents before left it."""
     log, values = net.forward(states)
@@ -180,19 +191,11 @@ def update(net, adam, states, actions, rewards, going, rng):
     adv = advantages(rewards, going, values.astype(np.float64))
     target = (adv + values[:n]).astype(np.float32)
     adv = ((adv - adv.mean()) / (adv.std() + 1e-8)).astype(np.float32)
-    one, rows = np.eye(3, dtype=np.float32), np.arange(BATCH)
     for _ in range(EPOCHS):
         order = rng.permutation(n)
         for at in range(0, n, BATCH):
             pick = order[at:at + BATCH]
-            x, a, ad = states[pick], actions[pick], adv[pick]
-            log, value = net.forward(x)
-            p = np.exp(log)
-            ratio = np.exp(np.minimum(log[rows, a] - old[pick], 80))  # FP32's range
-            free = np.where(ad > 0, ratio < 1 + CLIP, ratio > 1 - CLIP)
-            by = -(ad * ratio * free)[:, None] * (one[a] - p)
-            by += np.float32(ENTROPY) * p * (log - (p * log).sum(axis=1, keepdims=True))
-            net.backward(x, by / np.float32(BATCH), np.float32(2 * VALUE / BATCH) * (value - target[pick]))
+            slopes(net, states[pick], actions[pick], adv[pick], old[pick], target[pick])
             adam.step(net)
 
 
