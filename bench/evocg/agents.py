@@ -183,20 +183,34 @@ def slopes(net, states, actions, adv, old, target):
     net.backward(states, by / np.float32(n), np.float32(2 * VALUE / n) * (value - target))
 
 
-def update(net, adam, states, actions, rewards, going, rng):
-    """One agent's: 10 passes over its own 1,024 transitions. states has one more row. What it compares with is the network as the agents before left it."""
+def judged(net, states, actions, rewards, going):
+    """Of one tile's transitions: logarithms of the actions' chances, advantages and what values should be, by the network as it is. states has one more row."""
     log, values = net.forward(states)
-    n = len(rewards)
-    old = log[np.arange(n), actions]
     adv = advantages(rewards, going, values.astype(np.float64))
-    target = (adv + values[:n]).astype(np.float32)
+    return log[np.arange(len(rewards)), actions], adv, (adv + values[:-1]).astype(np.float32)
+
+
+def descend(net, adam, states, actions, judgement, batch, rng):
+    """10 passes over these transitions."""
+    old, adv, target = judgement
     adv = ((adv - adv.mean()) / (adv.std() + 1e-8)).astype(np.float32)
     for _ in range(EPOCHS):
-        order = rng.permutation(n)
-        for at in range(0, n, BATCH):
-            pick = order[at:at + BATCH]
+        order = rng.permutation(len(actions))
+        for at in range(0, len(order), batch):
+            pick = order[at:at + batch]
             slopes(net, states[pick], actions[pick], adv[pick], old[pick], target[pick])
             adam.step(net)
+
+
+def update(net, adams, tiles, states, actions, rewards, going, rng):
+    """Each agent's in turn: what it compares with is the network as the agents before left it. Or, where tiles is None, one agent's: all tiles' transitions are its examples."""
+    each = lambda tile: np.ascontiguousarray(states[:, tile])
+    if tiles is None:
+        got = [judged(net, each(tile), actions[:, tile], rewards, going) for tile in range(actions.shape[1])]
+        flat = np.concatenate([each(tile)[:-1] for tile in range(actions.shape[1])])
+        descend(net, adams.setdefault(0, Adam(net.size)), flat, actions.T.ravel(), [np.concatenate(v) for v in zip(*got)], BATCH * actions.shape[1], rng)
+    for tile in () if tiles is None else tiles:
+        descend(net, adams.setdefault(tile, Adam(net.size)), each(tile)[:-1], actions[:, tile], judged(net, each(tile), actions[:, tile], rewards, going), BATCH, rng)
 
 
 def draw(net, state, rng):
@@ -216,9 +230,9 @@ def episode(solve, net, choose, rng):
     return total
 
 
-def train(solve, first, episodes, agents, rng, seconds, evaluate=5):
+def train(solve, first, episodes, agents, rng, seconds, evaluate=5, one=False):
     """The network at the end and the one that did best when evaluated (every 20 episodes' limit of iterations, with drawn actions). agents: how many blocks,
-    drawn anew, learn in an update; 0 is all. Returns both and a record."""
+    drawn anew, learn in an update; 0 is all. one: a single agent learns from all blocks. Returns both and a record."""
     tiles, began = solve.stores.tiles, time.monotonic()
     net, adams = Network(rng, first), {}
     states, actions = np.empty((UPDATE + 1, tiles, BLOCK), np.float32), np.empty((UPDATE, tiles), np.int64)
@@ -236,8 +250,8 @@ def train(solve, first, episodes, agents, rng, seconds, evaluate=5):
             p = np.exp(net.forward(states[::64].reshape(-1, BLOCK))[0])
             record.append(dict(entropy=float(-(p * np.log(p + 1e-30)).sum(axis=1).mean()), mix=[float((actions == l).mean()) for l in range(3)], iterations=float(np.mean(lengths)) if lengths else None))
             lengths = []
-            for tile in range(tiles) if not agents or agents >= tiles else np.sort(rng.choice(tiles, agents, replace=False)):
-                update(net, adams.setdefault(tile, Adam(net.size)), np.ascontiguousarray(states[:, tile]), actions[:, tile], rewards, going, rng)
+            learning = range(tiles) if not agents or agents >= tiles else np.sort(rng.choice(tiles, agents, replace=False))
+            update(net, adams, None if one else learning, states, actions, rewards, going, rng)
             filled = 0
         if over and t - evaluated >= 20 * solve.limit:
             evaluated = t

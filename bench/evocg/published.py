@@ -14,7 +14,7 @@ import agents
 MATRICES = "mesh2e1,Dubcova1,jnlbrng1,wathen100"
 PREFERRED, EVEN = (10, 1, 1), (0, 0, 0)
 DICE, THROUGH = "a third each, by the dice", "fp64, matrix through fp32"
-WAYS = {"as the code": dict(), "p not rounded": dict(round_p=False), "no first preference": dict(first=EVEN), "limit five times FP64's iterations": dict(limit=5.0)}
+WAYS = {"as the code": dict(), "p not rounded": dict(round_p=False), "no first preference": dict(first=EVEN), "limit five times FP64's iterations": dict(limit=5.0), "one agent for all blocks": dict(one=True)}
 
 
 def judge(solve, net, choose, rng, f64):
@@ -65,7 +65,7 @@ def study(args, a, f64, way, seed=1):
     """Training, and the networks at its end and where evaluation liked it best, with drawn and with likeliest levels."""
     rng, limit = np.random.default_rng(seed), int(WAYS[way].get("limit", 1.5) * f64["iterations"])
     solve = agents.Solve(agents.Stores(a, WAYS[way].get("round_p", True)), limit)
-    net, last, best, told = agents.train(solve, WAYS[way].get("first", PREFERRED), args.episodes, args.agents, rng, min(args.seconds, args.budget - (time.monotonic() - args.began)), args.evaluations)
+    net, last, best, told = agents.train(solve, WAYS[way].get("first", PREFERRED), args.episodes, args.agents, rng, min(args.seconds, args.budget - (time.monotonic() - args.began)), args.evaluations, WAYS[way].get("one", False))
     solve.limit, out = MOST_ITERATIONS, dict(told, blocks=solve.stores.tiles, agents=min(args.agents or solve.stores.tiles, solve.stores.tiles))
     for name, flat in (("last", last), ("best", best)):
         net.flat[:] = flat
@@ -76,12 +76,20 @@ def study(args, a, f64, way, seed=1):
     return out
 
 
+def worth(iterations, residual, mix):
+    """The return of a solve that reached the tolerance, by equation 11 without discount; residual: the recursion's at the stop, by b's norm."""
+    return -agents.WEIGHTS[0] * math.log(residual) + agents.WEIGHTS[2] - agents.WEIGHTS[1] * iterations * float(np.dot(agents.COSTS, mix))
+
+
 def shares(v): return "/".join(f"{100 * x:.0f}" for x in v)
 
 
 def fixed_rows(name, kind, got):
-    f = got["fp64"]
-    return [[name, kind, which, g["iterations"] if g["converged"] else f"{g['iterations']}, not there", f"{g['true']:.1e}", times(g["residual"] / f["residual"]), short(g["true"] / f["true"])] for which, g in got.items()]
+    f, out = got["fp64"], []
+    for which, g in got.items():
+        mix = [1 / 3] * 3 if which == DICE else [float(which.startswith(n)) for n in agents.NAMES]
+        out.append([name, kind, which, g["iterations"] if g["converged"] else f"{g['iterations']}, not there", f"{g['true']:.1e}", times(g["residual"] / f["residual"]), short(g["true"] / f["true"]), f"{worth(g['iterations'], g['residual'], mix):.1f}" if g["converged"] else "-"])
+    return out
 
 
 def rows_of(name, kind, way, f64, s):
@@ -89,7 +97,7 @@ def rows_of(name, kind, way, f64, s):
     for label, title in (("best", "best, drawn"), ("best, likeliest", "best, likeliest"), ("blind", "best's shares, blind"), ("last", "last, drawn"), ("last, likeliest", "last, likeliest")):
         j = s[label]
         out.append([name, way, title, f"{j['iterations']} / {f64['iterations']}" + ("" if j["converged"] else ", not there"), shares(j["mix"]), *(shares(q) for q in j["quarters"]), times(j["recursive"]), short(j["true"]),
-                    f"{j['over_time']:.3f}, {j['between_blocks']:.3f}", percent(j["changed"])])
+                    f"{j['over_time']:.2f}, {j['between_blocks']:.2f}", percent(j["changed"]), f"{worth(j['iterations'], j['recursive'] * f64['residual'], j['mix']):.1f}" if j["converged"] else "-"])
     return out
 
 
@@ -116,7 +124,7 @@ def main(argv=None):
             got["ways"][way] = study(args, a, got["levels"]["fp64"], way)
             path.write_text(json.dumps(runs))
         path.write_text(json.dumps(runs))
-    tell(args, {c["name"]: runs[c["name"]] for c in rows if c["name"] in runs})
+    tell(args, {n: g for n, g in runs.items() if not wanted or n in wanted.split(",")})
 
 
 def residuals(runs):
@@ -144,8 +152,8 @@ def tell(args, runs):
         "Trainings. Mixes are FP64/FP32/16 bits in per cent.\n",
         table(["matrix", "training", "blocks that learn in an update", "updates", "done of it", "s", "entropy after the first update", "half-way", "at the end", "drawn at the end", "best evaluation's return"], training),
         "Solves. `blind` draws as often, whatever the state. Dependence: half the sum of differences between a state's chances and their mean, over a block's iterations, and between blocks' means (0: none, 1: all).\n",
-        table(["matrix", "training", "network", "it. / FP64", "mix", "first quarter", "second", "third", "last", "recursive residual", "true residual", "dependence over time, between blocks", "decisions changed an iteration"], learned),
-        "One level throughout. Where p is not rounded products are made in FP64.\n", table(["matrix", "kind", "level", "it.", "true residual", "recursive by FP64's", "true by FP64's"], fixed)], dict(matrices=runs))
+        table(["matrix", "training", "network", "it. / FP64", "mix", "first quarter", "second", "third", "last", "recursive residual", "true residual", "dependence over time, between blocks", "decisions changed an iteration", "return"], learned),
+        "One level throughout. Where p is not rounded products are made in FP64. Returns are by equation 11, without discount.\n", table(["matrix", "kind", "level", "it.", "true residual", "recursive by FP64's", "true by FP64's", "return"], fixed)], dict(matrices=runs))
 
 
 if __name__ == "__main__": main()
