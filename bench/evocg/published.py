@@ -72,7 +72,7 @@ def study(args, a, f64, way, seed=1):
         out[name] = judge(solve, net, agents.draw, rng, f64)
         out[f"{name}, likeliest"] = judge(solve, net, agents.likeliest, rng, f64)
     out["blind"] = judge(solve, Blind(out["best"]["chances"]), agents.draw, rng, f64)
-    out["record"] = out["record"][::max(len(out["record"]) // 40, 1)] + out["record"][-1:]
+    out["record"] = out["record"][::max(len(out["record"]) // 12, 1)] + out["record"][-1:]
     return out
 
 
