@@ -25,11 +25,15 @@ __device__ inline double2 measure(const ht_store_view &a, const ht_slice_info &s
   return {weight * off_16 * off_16, weight * off_32 * off_32};
 }
 
-// What a lane needs of its row besides the product.
-struct row_data {
-  double p, r, d;
+// What a lane needs of its row besides the product, as it was loaded: what is made of it would wait for it.
+template <int MODE, class Number> struct row_data {
+  Number p;
+  double r;
+  float near; // to the diagonal, and how far from it
+  int rest;
   float m;
   int16_t e;
+  __device__ double diagonal() const { return moved(near, MODE == LEVEL_32 ? rest * HT_MID_UNIT : rest); }
 };
 
 // r'M^-1 s is p's where directions are conjugate, and FP64 products keep them so: r is not read there, at 0 to 1 % more iterations. With
@@ -37,20 +41,28 @@ struct row_data {
 template <int MODE> __device__ constexpr bool reads_residual() { return MODE != LEVEL_64; }
 
 template <int MODE, class Number>
-__device__ inline row_data load_row(const ht_store_view &a, const ht_cuda_cg_vectors &v, const Number *p, int64_t row,
-                                    const uint8_t *levels, int uniform) {
-  return {(double)p[row], reads_residual<MODE>() ? v.r[row] : 0, diagonal_at(a, row, levels ? levels[row / 64] : uniform),
-          v.inverse_diagonal ? v.inverse_diagonal[row] : 0, a.exponent[row]};
+__device__ inline row_data<MODE, Number> load_row(const ht_store_view &a, const ht_cuda_cg_vectors &v, const Number *p, int64_t row,
+                                                  const uint8_t *levels, int uniform) {
+  int level = levels ? levels[row / 64] : uniform;
+  return {p[row],
+          reads_residual<MODE>() ? v.r[row] : 0,
+          level == LEVEL_16 ? a.diagonal_16[row] : a.diagonal[row],
+          level == LEVEL_16   ? 0
+          : level == LEVEL_64 ? a.diagonal_tail[row]
+                              : a.diagonal_mid[row] * (MODE == LEVEL_32 ? 1 : HT_MID_UNIT),
+          v.inverse_diagonal ? v.inverse_diagonal[row] : 0,
+          a.exponent[row]};
 }
 
-template <int MODE>
-__device__ inline void finish_slice(const ht_cuda_cg_vectors &v, const ht_slice_info &s, int lane, const row_data &q, double sum,
-                                    product_sums &sums) {
+template <int MODE, class Number>
+__device__ inline void finish_slice(const ht_cuda_cg_vectors &v, const ht_slice_info &s, int lane, const row_data<MODE, Number> &q,
+                                    double sum, product_sums &sums) {
   if (lane & (1 << s.lanes_log2) - 1) return;
   double m = inverse_of(v, q.m, scale_squared(q.e));
-  sum = fma(q.d, q.p, sum);
+  double p = q.p;
+  sum = fma(q.diagonal(), p, sum);
   v.s[s.row + (lane >> s.lanes_log2)] = sum;
-  sums.pap = fma(q.p, sum, sums.pap);
+  sums.pap = fma(p, sum, sums.pap);
   sums.rms = reads_residual<MODE>() ? fma(q.r * m, sum, sums.rms) : sums.pap;
   sums.sms = fma(sum * m, sum, sums.sms);
 }
@@ -114,9 +126,9 @@ __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors
     turns.advance();
     next = slice_at(a, turns.slice());
     ask_ahead<MODE>(a, next);
-    row_data row = load_row<MODE>(a, v, p, s.row + (lane >> s.lanes_log2), levels, level); // on its way during the product
+    row_data<MODE, Number> row = load_row<MODE>(a, v, p, s.row + (lane >> s.lanes_log2), levels, level); // on its way during the product
     double sum = multiply_slice<MODE>(a, s, lane, levels, level, global_vector<Number, SHORT>{p}, MODE == BY_GROUP ? &sums.read : nullptr);
-    finish_slice<MODE>(v, s, lane, row, sum, sums);
+    finish_slice(v, s, lane, row, sum, sums);
   }
   let_the_next_begin();
   if (MODE == BY_GROUP && v.scalars->iteration >= v.scalars->decide_at && v.scalars->decide_rule == DECIDE_BUDGET) {
@@ -154,15 +166,15 @@ __device__ inline void multiply_with_ring(const ht_store_view &a, const ht_cuda_
   turns.advance();
   ht_slice_info next = slice_at(a, turns.slice());
   units_known known = units_known::of<SHAPE::INDEXED>(a, s, 0, lane);
-  row_data row = load_row<MODE>(a, v, p, s.row + (lane >> s.lanes_log2), nullptr, MODE);
+  row_data<MODE, Number> row = load_row<MODE>(a, v, p, s.row + (lane >> s.lanes_log2), nullptr, MODE);
   while (more) {
     more = turns.more();
     units_known next_known = units_known::of<SHAPE::INDEXED>(a, next, 0, lane);
-    row_data next_row = load_row<MODE>(a, v, p, next.row + (lane >> next.lanes_log2), nullptr, MODE);
+    row_data<MODE, Number> next_row = load_row<MODE>(a, v, p, next.row + (lane >> next.lanes_log2), nullptr, MODE);
     turns.advance();
     ht_slice_info after = slice_at(a, turns.slice());
     double sum = multiply_ring_slice<SHAPE, SHORT>(a, s, ring, known, lane, p);
-    finish_slice<MODE>(v, s, lane, row, sum, sums);
+    finish_slice(v, s, lane, row, sum, sums);
     s = next, next = after, known = next_known, row = next_row;
   }
   let_the_next_begin();

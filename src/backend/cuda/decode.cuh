@@ -59,8 +59,11 @@ __device__ inline int callers_row(const ht_store_view &a, int64_t row) {
   return !a.order_16 ? a.order[row] : a.order_16[row] == HT_NO_ROW_16 ? -1 : a.order_16[row];
 }
 
-__device__ inline double diagonal_exact(const ht_store_view &a, int64_t i) {
-  return __longlong_as_double(__double_as_longlong((double)a.diagonal[i]) + (long long)a.diagonal_tail[i]);
-}
+// `near` moved by so many units in FP64's last place.
+__device__ inline double moved(float near, int by) { return __longlong_as_double(__double_as_longlong((double)near) + (long long)by); }
+
+// The diagonal, and what 32 bits have in its place: FP32 would lose more than all other entries do.
+__device__ inline double diagonal_exact(const ht_store_view &a, int64_t i) { return moved(a.diagonal[i], a.diagonal_tail[i]); }
+__device__ inline double diagonal_32(const ht_store_view &a, int64_t i) { return moved(a.diagonal[i], a.diagonal_mid[i] * HT_MID_UNIT); }
 
 } // namespace ht

@@ -372,27 +372,29 @@ __device__ inline void fill_group(const ht_store_view &a, const walker &w, int64
 
 __device__ inline uint16_t to_bf16(double x) { return (uint16_t)((__float_as_uint((float)x) + 0x8000u) >> 16); }
 
+// From `near` to v in units of FP64's last place: both lie next to each other, and on one side of 0.
+__device__ inline long long places(double v, float near) { return __double_as_longlong(v) - __double_as_longlong((double)near); }
+
 // The diagonal d with what is added to it at 16 and at 32 bits.
 __device__ inline void write_diagonals(const ht_store_view &a, int64_t row, double d, double delta_16, double delta_32) {
-  float narrow = (float)d;
-  a.diagonal[row] = narrow;
-  a.diagonal_tail[row] = (int32_t)(__double_as_longlong(d) - __double_as_longlong((double)narrow));
-  if (a.patches) {
-    a.delta_16[row] = to_bf16(delta_16);
-    a.delta_32[row] = to_bf16(delta_32);
-  } else {
+  double at_32 = d + delta_32;
+  float near = (float)at_32;
+  a.diagonal[row] = near;
+  a.diagonal_tail[row] = (int32_t)places(d, near);
+  a.diagonal_mid[row] = (int16_t)min(places(at_32, near) + HT_MID_UNIT / 2 >> HT_MID_LOG2, 32767ll);
+  if (a.patches)
+    a.rest_16[row] = to_bf16(d + delta_16 - near);
+  else
     a.diagonal_16[row] = (float)(d + delta_16);
-    a.diagonal_32[row] = d + delta_32;
-  }
 }
 
-// What a level is to add to the diagonal: where scales differ widely it would drown it.
-__device__ inline double bounded(double delta) { return fabs(delta) <= 1 ? delta : 0; }
+// What a level is to add to the diagonal: where scales differ widely it would drown it, or lead beyond the reach of the tail.
+__device__ inline double bounded(double delta, double most) { return fabs(delta) <= most ? delta : 0; }
 
 // The diagonal of the lane's row and the row's errors, the largest of which stay in `error`; counts what is exact.
 __device__ inline void finish_row(const ht_store_view &a, int64_t row, const double *diagonal, learned &l, int error[2]) {
   double d = diagonal[row];
-  write_diagonals(a, row, d, bounded(l.delta_16), a.node > 1 ? 0 : bounded(l.delta_32));
+  write_diagonals(a, row, d, bounded(l.delta_16, 1), a.node > 1 ? 0 : bounded(l.delta_32, 0x1p-23 * fabs(d)));
   double off_16 = (a.patches ? patch_diagonal_at(a, row, LEVEL_16) : diagonal_at(a, row, LEVEL_16)) - d;
   double off_32 = (a.patches ? patch_diagonal_at(a, row, LEVEL_32) : diagonal_at(a, row, LEVEL_32)) - d;
   double e32 = l.error_32 + off_32 * off_32, e16 = fmax(l.error_16 + off_16 * off_16, e32);
@@ -580,22 +582,18 @@ extern "C" __global__ void ht_store_scatter(const __grid_constant__ ht_store_vie
     if (callers_row(a, i) >= 0) to[callers_row(a, i)] = scalbn(from[i], sign * a.exponent[i]);
 }
 
-// y^ = A^ x^ in solver order. A warp a slice.
+// y^ = A^ x^ in solver order. A patch reads all its columns at the level of the slice's own rows: column blocks are not known there.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
     ht_store_multiply(const __grid_constant__ ht_store_view a, const uint8_t *block_level, const double *x, double *y) {
-  int lane = threadIdx.x & 31;
-  for (int64_t slice = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; slice < a.slices; slice += (int64_t)gridDim.x * WARPS) {
-    ht_slice_info s = a.slice[slice];
-    int64_t row = s.row + (lane >> s.lanes_log2);
-    double sum;
-    if (a.patches) { // a patch reads all its columns at the level of the slice's own rows: column blocks are not known here
-      int level = block_level ? block_level[s.row / 64] : LEVEL_64;
-      sum = multiply_slice<BY_GROUP>(a, s, lane, nullptr, level, patch_vector(a, s.row, x), nullptr);
-    } else {
-      sum = multiply_slice<BY_GROUP>(a, s, lane, block_level, LEVEL_64, global_vector<double>{x}, nullptr);
-    }
-    if (lane & (1 << s.lanes_log2) - 1) continue;
-    int level = block_level ? block_level[row / 64] : LEVEL_64;
-    y[row] = sum + (a.patches ? patch_diagonal_at(a, row, level) : diagonal_at(a, row, level)) * x[row];
-  }
+  const uint8_t *by_group = a.patches ? nullptr : block_level;
+  auto level_of_row = [&](int row) { return block_level ? (int)block_level[row / 64] : (int)LEVEL_64; };
+  each_row(
+      a, x,
+      [&](const ht_slice_info &s, int lane, const auto &vector) {
+        return multiply_slice<BY_GROUP>(a, s, lane, by_group, level_of_row(s.row), vector, nullptr);
+      },
+      [&](int row, double sum) {
+        int level = level_of_row(row);
+        y[row] = sum + (a.patches ? patch_diagonal_at(a, row, level) : diagonal_at(a, row, level)) * x[row];
+      });
 }

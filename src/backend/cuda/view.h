@@ -18,8 +18,9 @@
  *
  * Values: head, mid and tail as in ht_split_view, for each group FIXED (with its exponent), FLOAT or RAW. At the 16-bit level a FLOAT
  * group is read at 32 bits, because BF16 would lose more than FIXED ever does; a RAW group is read whole at every level. The diagonal
- * stands apart: in FP32, and the tail that makes it exact; in FP32 with delta16 added, and in FP64 with delta32, which is 0 where
- * a node has several unknowns (with patches the deltas themselves). Each delta makes its level agree with A on the constant vector.
+ * stands apart, each level with its own delta, which makes it agree with A on the constant vector (delta32 is 0 where a node has several
+ * unknowns). 64 and 32 bits share an FP32 number, which the tail and the mid bring to A's diagonal and to that with delta32; 16 bits have
+ * another one, with delta16, or with patches what it differs by in BF16.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_BACKEND_CUDA_VIEW_H
 #define HT_BACKEND_CUDA_VIEW_H
@@ -41,6 +42,8 @@ enum {
 };
 
 enum { HT_GROUP_FIXED, HT_GROUP_FLOAT, HT_GROUP_RAW };
+
+enum { HT_MID_LOG2 = 13, HT_MID_UNIT = 1 << HT_MID_LOG2 }; /* 16 bits of it reach as far as FP32 rounds */
 
 enum { HT_SPAN_MOST = 15 };
 
@@ -104,10 +107,11 @@ typedef struct ht_store_view {
   int32_t *offset; /* each list of them from a multiple of four on */
   uint32_t *head, *mid;
   int64_t *tail; /* two 32-bit tails a lane */
-  float *diagonal, *diagonal_16;
-  double *diagonal_32;
-  uint16_t *delta_16, *delta_32; /* with patches: BF16, and diagonal_16 and diagonal_32 are NULL */
-  int32_t *diagonal_tail;
+  float *diagonal;
+  int32_t *diagonal_tail;     /* in FP64's last place */
+  int16_t *diagonal_mid;      /* in the same times HT_MID_UNIT */
+  float *diagonal_16;         /* NULL with patches: then */
+  uint16_t *rest_16;          /* BF16 */
   const int16_t *exponent;    /* of s_i, 0 in the padding */
   float *error_16, *error_32; /* largest column error of each block */
   const int32_t *order;       /* padded: solver order to the caller's, -1 in the padding; NULL where 16 bits reach: */
