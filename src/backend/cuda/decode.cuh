@@ -59,6 +59,8 @@ __device__ inline int callers_row(const ht_store_view &a, int64_t row) {
   return !a.order_16 ? a.order[row] : a.order_16[row] == HT_NO_ROW_16 ? -1 : a.order_16[row];
 }
 
+__device__ inline int scale_exponent(const ht_store_view &a, int64_t i) { return a.patches ? a.scale[i] >> 1 : a.exponent[i]; }
+
 // `near` moved by so many units in FP64's last place.
 __device__ inline double moved(float near, int by) { return __longlong_as_double(__double_as_longlong((double)near) + (long long)by); }
 

@@ -95,7 +95,7 @@ struct entry {
 
 __device__ inline entry entry_at(const walker &w, int column) {
   int global = w.rows.columns[w.at];
-  return {column, global, w.rows.values ? scalbn(w.rows.values[w.at], -(w.a.exponent[w.row] + w.a.exponent[global])) : 0};
+  return {column, global, w.rows.values ? scalbn(w.rows.values[w.at], -(scale_exponent(w.a, w.row) + scale_exponent(w.a, global))) : 0};
 }
 
 // Up to four entries of each lane for the next group, whose first column is returned; NONE when the slice is through.
@@ -352,7 +352,7 @@ __device__ inline void fill_group(const ht_store_view &a, const walker &w, int64
     double low = taken[k].value - s[k].at_16, middle = taken[k].value - s[k].at_32;
     l.error_16 += low * low;
     l.error_32 += middle * middle;
-    int shift = a.exponent[taken[k].global] - a.exponent[w.row];
+    int shift = scale_exponent(a, taken[k].global) - scale_exponent(a, w.row);
     l.delta_16 += scalbn(low, shift);
     l.delta_32 += scalbn(middle, shift);
     l.constant += scalbn(taken[k].value, shift);
@@ -492,7 +492,7 @@ __device__ inline decoded decode_group(const ht_store_view &a, int64_t unit, boo
 
 // From the value that the walker stands at.
 __device__ inline bool differs(const walker &w, double value) {
-  return scalbn(value, w.a.exponent[w.row] + w.a.exponent[w.rows.columns[w.at]]) != w.rows.values[w.at];
+  return scalbn(value, scale_exponent(w.a, w.row) + scale_exponent(w.a, w.rows.columns[w.at])) != w.rows.values[w.at];
 }
 
 // Entries of the lane's group that are wrong.
@@ -547,7 +547,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
 }
 
 // Scales: a^_ii in [1/2, 2); a diagonal entry that is not positive keeps its own. given: the diagonal in the caller's order.
-extern "C" __global__ void ht_store_scale(const __grid_constant__ ht_store_view a, const double *given, int16_t *exponent, double *diagonal,
+extern "C" __global__ void ht_store_scale(const __grid_constant__ ht_store_view a, const double *given, int16_t *scale, double *diagonal,
                                           unsigned long long *counts) {
   int most = 0, bad = 0;
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x) {
@@ -555,7 +555,7 @@ extern "C" __global__ void ht_store_scale(const __grid_constant__ ht_store_view 
     int x = 0, e;
     if (d > 0 && !isinf(d)) frexp(d, &x);
     e = x >= 0 ? x / 2 : -((1 - x) / 2);
-    exponent[i] = (int16_t)e;
+    scale[i] = (int16_t)(a.patches ? 2 * e | scale[i] & 1 : e);
     diagonal[i] = scalbn(d, -2 * e);
     if (callers_row(a, i) >= 0) most = max(most, e + HT_EXPONENT_RANGE);
     if (abs(e) > HT_SCALE_MOST) bad = max(bad, (int)(a.padded - i));
@@ -575,11 +575,11 @@ extern "C" __global__ void ht_store_invert(int64_t padded, const double *diagona
 // to = S^sign from, into solver order (padding 0), and back to the caller's.
 extern "C" __global__ void ht_store_gather(const __grid_constant__ ht_store_view a, int sign, const double *from, double *to) {
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x)
-    to[i] = callers_row(a, i) < 0 ? 0 : scalbn(from[callers_row(a, i)], sign * a.exponent[i]);
+    to[i] = callers_row(a, i) < 0 ? 0 : scalbn(from[callers_row(a, i)], sign * scale_exponent(a, i));
 }
 extern "C" __global__ void ht_store_scatter(const __grid_constant__ ht_store_view a, int sign, const double *from, double *to) {
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x)
-    if (callers_row(a, i) >= 0) to[callers_row(a, i)] = scalbn(from[i], sign * a.exponent[i]);
+    if (callers_row(a, i) >= 0) to[callers_row(a, i)] = scalbn(from[i], sign * scale_exponent(a, i));
 }
 
 // y^ = A^ x^ in solver order. A patch reads all its columns at the level of the slice's own rows: column blocks are not known there.

@@ -12,10 +12,10 @@ static ht_launch warp_a_slice(const ht_packet *p) {
 /* The scales, from the diagonal in store->x. */
 static ht_status scale(ht_store *store) {
   ht_store_view *v = &store->view;
-  int16_t *exponent = (int16_t *)(uintptr_t)v->exponent;
+  int16_t *scale = (int16_t *)(uintptr_t)(v->patches ? v->scale : v->exponent);
   store->exponents_known = 0;
   return ht_cuda_launch(store->cuda, HT_KERNEL_store_scale, ht_cuda_over(v->padded),
-                        HT_ARGS(v, &store->x, &exponent, &store->diagonal, &store->counts));
+                        HT_ARGS(v, &store->x, &scale, &store->diagonal, &store->counts));
 }
 
 /* ---- passes over the matrix ---- */

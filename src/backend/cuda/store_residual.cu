@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
         int to = callers_row(a, row);
         if (to < 0) return;
         sum.add_product(diagonal_exact(a, row), x[row]);
-        double scale = power_of_two(a.exponent[row]);
+        double scale = power_of_two(scale_exponent(a, row));
         doubled rest = {-sum.sum * scale, -sum.errors * scale};
         rest.add(b[to]);
         r[to] = rest.rounded();

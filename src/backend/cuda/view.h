@@ -112,7 +112,7 @@ typedef struct ht_store_view {
   int16_t *diagonal_mid;      /* in the same times HT_MID_UNIT */
   float *diagonal_16;         /* NULL with patches: then */
   uint16_t *rest_16;          /* BF16 */
-  const int16_t *exponent;    /* of s_i, 0 in the padding */
+  const int16_t *exponent;    /* of s_i, 0 in the padding; NULL with patches */
   float *error_16, *error_32; /* largest column error of each block */
   const int32_t *order;       /* padded: solver order to the caller's, -1 in the padding; NULL where 16 bits reach: */
   const uint16_t *order_16;   /* HT_NO_ROW_16 in the padding */
@@ -122,7 +122,7 @@ typedef struct ht_store_view {
   const int32_t *halo_start;  /* patches + 1 */
   const int32_t *halo;        /* rows in solver order, ascending in each patch; NULL where 16 bits reach and */
   const uint16_t *halo_16;    /* patches have HT_NARROW_SLICES_MOST slices at most */
-  const uint8_t *boundary;    /* padded: whether another patch has this row in its halo */
+  const int16_t *scale;       /* padded: twice the exponent of s_i, and 1 where another patch has the row in its halo */
 } ht_store_view;
 
 /* What the build kernels work on: some rows of the CSR. */
