@@ -56,4 +56,7 @@ static inline int gpu_present(void) {
   return present;
 }
 
+/* Whether tests are to leave out what takes minutes under compute-sanitizer. */
+static inline int gpu_short(void) { return getenv("HALFTONE_SHORT") != NULL; }
+
 #endif

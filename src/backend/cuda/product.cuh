@@ -153,7 +153,7 @@ struct patch_indices;
 template <class Number, bool SHORT = false> struct global_vector {
   typedef Number number;
   typedef ht::indices indices;
-  static constexpr bool short_sums = SHORT;
+  static constexpr bool short_sums = SHORT, in_patch = false;
   const Number *__restrict__ at;
   __device__ Number operator()(int base, uint32_t index) const { return __ldg(at + (base + (int)index)); }
 };
@@ -164,7 +164,7 @@ __device__ inline int halo_row(const ht_store_view &a, int at) { return a.halo_1
 struct patch_vector {
   typedef double number;
   typedef patch_indices indices;
-  static constexpr bool short_sums = false;
+  static constexpr bool short_sums = false, in_patch = true;
   const ht_store_view &a;
   const double *__restrict__ at;
   int64_t own;

@@ -585,12 +585,12 @@ extern "C" __global__ void ht_store_scatter(const __grid_constant__ ht_store_vie
 // y^ = A^ x^ in solver order. A patch reads all its columns at the level of the slice's own rows: column blocks are not known there.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
     ht_store_multiply(const __grid_constant__ ht_store_view a, const uint8_t *block_level, const double *x, double *y) {
-  const uint8_t *by_group = a.patches ? nullptr : block_level;
   auto level_of_row = [&](int row) { return block_level ? (int)block_level[row / 64] : (int)LEVEL_64; };
   each_row(
       a, x,
       [&](const ht_slice_info &s, int lane, const auto &vector) {
-        return multiply_slice<BY_GROUP>(a, s, lane, by_group, level_of_row(s.row), vector, nullptr);
+        return vector.in_patch ? multiply_slice<BY_GROUP>(a, s, lane, nullptr, level_of_row(s.row), vector, nullptr)
+                               : multiply_slice<BY_GROUP>(a, s, lane, block_level, LEVEL_64, vector, nullptr);
       },
       [&](int row, double sum) {
         int level = level_of_row(row);
