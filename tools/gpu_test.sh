@@ -2,7 +2,7 @@
 # Run the tests of the CUDA backend and keep what they said, with card, driver and commit, in bench/results/gpu-test-DATE.txt. Fails
 # where there is no GPU to test. With --sanitize each test runs under compute-sanitizer's memcheck and racecheck instead, which takes far
 # longer; the log is bench/results/gpu-sanitize-DATE.txt. usage: tools/gpu_test.sh [--sanitize] [BUILD FOLDER] (COMMIT=... where there is
-# no git). Racecheck takes the engines' small test for their long ones, and memcheck fewer systems.
+# no git). Racecheck takes the engines' small test for their long ones, memcheck fewer of their systems.
 # SPDX-License-Identifier: BSD-3-Clause
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1

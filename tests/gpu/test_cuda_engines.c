@@ -10,7 +10,7 @@ enum { PRECONDS = 2 };
 
 /* ---- every engine, preconditioner and policy ---- */
 
-/* Of each OF_A_KIND short runs take the first. */
+/* Short runs take each A_FEW-th. */
 static const char *const systems[] = {
     "stencil3d size=20 points=7 coefficients=jumps contrast=100",
     "stencil2d size=60",
@@ -25,7 +25,7 @@ static const char *const systems[] = {
     "trefethen size=2000",
     "spd size=300 condition=1e3",
 };
-enum { SYSTEMS = sizeof systems / sizeof *systems, OF_A_KIND = 3 };
+enum { SYSTEMS = sizeof systems / sizeof *systems, A_FEW = 3 };
 static char tiles[] = "learned:/tmp/halftone-policy-XXXXXX", window[] = "learned:/tmp/halftone-policy-XXXXXX";
 static const char *const policies[] = {"fixed:f64", "fixed:f32", "fixed:bf16", "auto", "rule", "budget", "custom", tiles, window};
 enum { POLICIES = 9, F64 = 0, FIRST_DECIDING = 4, CUSTOM = 6 };
@@ -134,7 +134,7 @@ static int64_t iterations_on_cpu(gpu *g, const ht_matrix *a, const double *b, in
 static void every_engine_converges_with_every_policy(void **state) {
   (void)state;
   gpu g = gpu_open();
-  for (int i = 0; i < SYSTEMS; i += gpu_short() ? OF_A_KIND : 1) {
+  for (int i = 0; i < SYSTEMS; i += gpu_short() ? A_FEW : 1) {
     ht_matrix *a = generate(&g, systems[i]);
     double *b = right_hand_side(a);
     for (int p = 0; p < PRECONDS; p++)
