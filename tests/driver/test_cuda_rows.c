@@ -377,9 +377,14 @@ static void count_as_exact(const char *kernel, void **args) {
       (*(unsigned long long **)args[5])[2 + level] += UNITS * (unsigned long long)((const ht_rows_view *)args[1])->slices;
 }
 
-/* store_multiply reads exact groups at their level, the engines read whole products at one. */
+/* store_multiply reads exact groups at their level, the engines read whole products at one. The diagonal takes 8 bytes a row at 64 bits, 6
+ * at 32, and 4 at 16, with patches 6. */
 static void bytes_of_whole_products(void **state) {
   (void)state;
+  static const struct {
+    ht_store_plan plan;
+    int diagonal_16;
+  } cases[] = {{{.engine = HT_STORE_ENGINE_STREAMING}, 4}, {{.engine = HT_STORE_ENGINE_PERSISTENT, .patch_rows = HT_COLUMN_BLOCK}, 6}};
   ht_context *ctx;
   const ht_backend *cuda;
   ht_matrix *a;
@@ -392,16 +397,19 @@ static void bytes_of_whole_products(void **state) {
   assert_int_equal(generate_line(ctx, "stencil2d size=64", &a), HT_OK);
   const ht_csr_view view = ht_matrix_view(a);
   double *diagonal = diagonal_of(a);
-  const ht_store_options options = {
-      .plan = {.engine = HT_STORE_ENGINE_STREAMING}, .block = 1, .node = 1, .exactness_flags = 1, .diagonal = diagonal};
-  assert_int_equal(cuda->store_create(ctx, &view, &options, &store), HT_OK);
-  cuda->store_info(store, &info);
-  double values = HT_WARP * 4 * (double)store->view.units;
-  assert_true(values > 0 && info.bytes_whole[HT_LEVEL_16] == info.bytes_level[HT_LEVEL_16]);
-  assert_true(info.bytes_level[HT_LEVEL_32] == info.bytes_level[HT_LEVEL_16] + 2 * (double)info.padded); /* the diagonal's mid */
-  assert_true(info.bytes_whole[HT_LEVEL_32] == info.bytes_level[HT_LEVEL_32] + values);
-  assert_true(info.bytes_whole[HT_LEVEL_64] == info.bytes_level[HT_LEVEL_64] + 3 * values);
-  cuda->store_release(store);
+  for (int k = 0; k < 2; k++) {
+    const ht_store_options options = {.plan = cases[k].plan, .block = 1, .node = 1, .exactness_flags = 1, .diagonal = diagonal};
+    assert_int_equal(cuda->store_create(ctx, &view, &options, &store), HT_OK);
+    cuda->store_info(store, &info);
+    double values = HT_WARP * 4 * (double)store->view.units, rows = (double)info.padded;
+    assert_true((store->view.patches > 0) == (cases[k].plan.patch_rows > 0));
+    assert_true(values > 0 && info.bytes_whole[HT_LEVEL_16] == info.bytes_level[HT_LEVEL_16]);
+    assert_true(info.bytes_level[HT_LEVEL_32] == info.bytes_level[HT_LEVEL_16] + (6 - cases[k].diagonal_16) * rows);
+    assert_true(info.bytes_level[HT_LEVEL_64] == info.bytes_level[HT_LEVEL_32] + (8 - 6) * rows);
+    assert_true(info.bytes_whole[HT_LEVEL_32] == info.bytes_level[HT_LEVEL_32] + values);
+    assert_true(info.bytes_whole[HT_LEVEL_64] == info.bytes_level[HT_LEVEL_64] + 3 * values);
+    cuda->store_release(store);
+  }
   *hook = look;
   free(diagonal);
   ht_matrix_destroy(a);
