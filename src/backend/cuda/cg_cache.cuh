@@ -171,7 +171,8 @@ template <int LEVEL> __device__ inline double multiply_kept(const cache<LEVEL> &
   return sum;
 }
 
-// Units of a slice, from memory, where they do not come in rounds: in few registers.
+// Units of a slice, from memory, where they do not come in rounds: in few registers. `indices` has a base, which nothing asks for here, so
+// that it is not loaded: patch_indices, which has none, takes other registers.
 template <int LEVEL>
 __device__ inline double multiply_streamed(const ht_store_view &a, int64_t begin, int units, int lane, const double *p, double sum) {
   int64_t end = begin + units;
