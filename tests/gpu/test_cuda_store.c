@@ -9,7 +9,7 @@
 #include "op/operator.h"
 #include "solver/residual.h"
 
-static const double roundoff = DBL_EPSILON / 2, roundoff_32 = FLT_EPSILON / 2, diagonal_32 = 0x1p-39; /* of its FP32 number and 16 bits */
+static const double roundoff = DBL_EPSILON / 2, roundoff_32 = FLT_EPSILON / 2, diagonal_32 = 0x1p-44; /* of its 45 bits behind the point */
 
 static const struct layout {
   const char *name;

@@ -29,12 +29,23 @@ __device__ inline double2 measure(const ht_store_view &a, const ht_slice_info &s
 template <int MODE, class Number> struct row_data {
   Number p;
   double r;
-  float near; // to the diagonal, and how far from it
-  int rest;
+  int2 d; // the diagonal's parts, or the words of its number
   float m;
   int16_t e;
-  __device__ double diagonal() const { return moved(near, MODE == LEVEL_32 ? rest * HT_MID_UNIT : rest); }
 };
+
+template <int MODE> __device__ inline int2 load_diagonal(const ht_store_view &a, int64_t row, const uint8_t *levels, int uniform) {
+  if (MODE == LEVEL_16) return {__float_as_int(a.diagonal_16[row]), 0};
+  if (MODE == LEVEL_32) return {a.diagonal[row], a.diagonal_mid[row]};
+  if (MODE == LEVEL_64) return {a.diagonal[row], a.diagonal_tail[row]};
+  double d = diagonal_at(a, row, levels ? levels[row / 64] : uniform);
+  return {__double2hiint(d), __double2loint(d)};
+}
+template <int MODE> __device__ inline double diagonal_of(int2 d) {
+  if (MODE == LEVEL_16) return __int_as_float(d.x);
+  if (MODE == LEVEL_32) return join_diagonal<HT_MID_BITS>(d.x, d.y);
+  return MODE == LEVEL_64 ? join_diagonal<HT_TAIL_BITS>(d.x, d.y) : __hiloint2double(d.x, d.y);
+}
 
 // r'M^-1 s is p's where directions are conjugate, and FP64 products keep them so: r is not read there, at 0 to 1 % more iterations. With
 // lower ones that costs 3 %, on biharmonic problems 10 %.
@@ -43,15 +54,8 @@ template <int MODE> __device__ constexpr bool reads_residual() { return MODE != 
 template <int MODE, class Number>
 __device__ inline row_data<MODE, Number> load_row(const ht_store_view &a, const ht_cuda_cg_vectors &v, const Number *p, int64_t row,
                                                   const uint8_t *levels, int uniform) {
-  int level = levels ? levels[row / 64] : uniform;
-  return {p[row],
-          reads_residual<MODE>() ? v.r[row] : 0,
-          level == LEVEL_16 ? a.diagonal_16[row] : a.diagonal[row],
-          level == LEVEL_16   ? 0
-          : level == LEVEL_64 ? a.diagonal_tail[row]
-                              : a.diagonal_mid[row] * (MODE == LEVEL_32 ? 1 : HT_MID_UNIT),
-          v.inverse_diagonal ? v.inverse_diagonal[row] : 0,
-          a.exponent[row]};
+  return {p[row], reads_residual<MODE>() ? v.r[row] : 0, load_diagonal<MODE>(a, row, levels, uniform),
+          v.inverse_diagonal ? v.inverse_diagonal[row] : 0, a.exponent[row]};
 }
 
 template <int MODE, class Number>
@@ -60,7 +64,7 @@ __device__ inline void finish_slice(const ht_cuda_cg_vectors &v, const ht_slice_
   if (lane & (1 << s.lanes_log2) - 1) return;
   double m = inverse_of(v, q.m, scale_squared(q.e));
   double p = q.p;
-  sum = fma(q.diagonal(), p, sum);
+  sum = fma(diagonal_of<MODE>(q.d), p, sum);
   v.s[s.row + (lane >> s.lanes_log2)] = sum;
   sums.pap = fma(p, sum, sums.pap);
   sums.rms = reads_residual<MODE>() ? fma(q.r * m, sum, sums.rms) : sums.pap;

@@ -377,7 +377,7 @@ __device__ inline double from_bf16(uint16_t bits) { return (double)__uint_as_flo
 
 // The same with patches.
 __device__ inline double patch_diagonal_at(const ht_store_view &a, int64_t row, int level) {
-  if (level == LEVEL_16) return (double)a.diagonal[row] + from_bf16(a.rest_16[row]);
+  if (level == LEVEL_16) return join_diagonal<0>(a.diagonal[row], 0) + from_bf16(a.rest_16[row]);
   return level == LEVEL_32 ? diagonal_32(a, row) : diagonal_exact(a, row);
 }
 

@@ -372,18 +372,16 @@ __device__ inline void fill_group(const ht_store_view &a, const walker &w, int64
 
 __device__ inline uint16_t to_bf16(double x) { return (uint16_t)((__float_as_uint((float)x) + 0x8000u) >> 16); }
 
-// From `near` to v in units of FP64's last place: both lie next to each other, and on one side of 0.
-__device__ inline long long places(double v, float near) { return __double_as_longlong(v) - __double_as_longlong((double)near); }
-
 // The diagonal d with what is added to it at 16 and at 32 bits.
 __device__ inline void write_diagonals(const ht_store_view &a, int64_t row, double d, double delta_16, double delta_32) {
   double at_32 = d + delta_32;
-  float near = (float)at_32;
-  a.diagonal[row] = near;
-  a.diagonal_tail[row] = (int32_t)places(d, near);
-  a.diagonal_mid[row] = (int16_t)min(places(at_32, near) + HT_MID_UNIT / 2 >> HT_MID_LOG2, 32767ll);
+  int high = __double2int_rn(scalbn(at_32, HT_DIAGONAL_BITS));
+  double shared = join_diagonal<0>(high, 0);
+  a.diagonal[row] = high;
+  a.diagonal_mid[row] = (int16_t)min(__double2int_rn(scalbn(at_32 - shared, HT_DIAGONAL_BITS + HT_MID_BITS)), 32767);
+  a.diagonal_tail[row] = __double2int_rn(scalbn(d - shared, HT_DIAGONAL_BITS + HT_TAIL_BITS));
   if (a.patches)
-    a.rest_16[row] = to_bf16(d + delta_16 - near);
+    a.rest_16[row] = to_bf16(d + delta_16 - shared);
   else
     a.diagonal_16[row] = (float)(d + delta_16);
 }
@@ -394,7 +392,7 @@ __device__ inline double bounded(double delta, double most) { return fabs(delta)
 // The diagonal of the lane's row and the row's errors, the largest of which stay in `error`; counts what is exact.
 __device__ inline void finish_row(const ht_store_view &a, int64_t row, const double *diagonal, learned &l, int error[2]) {
   double d = diagonal[row];
-  write_diagonals(a, row, d, bounded(l.delta_16, 1), a.node > 1 ? 0 : bounded(l.delta_32, 0x1p-23 * fabs(d)));
+  write_diagonals(a, row, d, bounded(l.delta_16, 1), a.node > 1 ? 0 : bounded(l.delta_32, 0x1p-23));
   double off_16 = (a.patches ? patch_diagonal_at(a, row, LEVEL_16) : diagonal_at(a, row, LEVEL_16)) - d;
   double off_32 = (a.patches ? patch_diagonal_at(a, row, LEVEL_32) : diagonal_at(a, row, LEVEL_32)) - d;
   double e32 = l.error_32 + off_32 * off_32, e16 = fmax(l.error_16 + off_16 * off_16, e32);
@@ -546,14 +544,14 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
   if (bad) atomicAdd(wrong, (unsigned long long)bad);
 }
 
-// Scales: a^_ii in [1/2, 2); a diagonal entry that is not positive keeps its own. given: the diagonal in the caller's order.
+// Scales: |a^_ii| in [1/2, 2), but for 0, which keeps its own. given: the diagonal in the caller's order.
 extern "C" __global__ void ht_store_scale(const __grid_constant__ ht_store_view a, const double *given, int16_t *scale, double *diagonal,
                                           unsigned long long *counts) {
   int most = 0, bad = 0;
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x) {
     double d = callers_row(a, i) < 0 ? 0 : given[callers_row(a, i)];
     int x = 0, e;
-    if (d > 0 && !isinf(d)) frexp(d, &x);
+    if (d != 0 && isfinite(d)) frexp(d, &x);
     e = x >= 0 ? x / 2 : -((1 - x) / 2);
     scale[i] = (int16_t)(a.patches ? 2 * e | scale[i] & 1 : e);
     diagonal[i] = scalbn(d, -2 * e);

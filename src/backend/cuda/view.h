@@ -19,8 +19,8 @@
  * Values: head, mid and tail as in ht_split_view, for each group FIXED (with its exponent), FLOAT or RAW. At the 16-bit level a FLOAT
  * group is read at 32 bits, because BF16 would lose more than FIXED ever does; a RAW group is read whole at every level. The diagonal
  * stands apart, each level with its own delta, which makes it agree with A on the constant vector (delta32 is 0 where a node has several
- * unknowns). 64 and 32 bits share an FP32 number, which the tail and the mid bring to A's diagonal and to that with delta32; 16 bits have
- * another one, with delta16, or with patches what it differs by in BF16.
+ * unknowns). Scaled it lies between 1/2 and 2: 64 and 32 bits share 32 bits of it, which the tail leads to A's own and the mid to that with
+ * delta32; 16 bits have another number, in FP32 with delta16, or with patches what it differs by in BF16.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_BACKEND_CUDA_VIEW_H
 #define HT_BACKEND_CUDA_VIEW_H
@@ -43,7 +43,7 @@ enum {
 
 enum { HT_GROUP_FIXED, HT_GROUP_FLOAT, HT_GROUP_RAW };
 
-enum { HT_MID_LOG2 = 13, HT_MID_UNIT = 1 << HT_MID_LOG2 }; /* 16 bits of it reach as far as FP32 rounds */
+enum { HT_DIAGONAL_BITS = 29, HT_MID_BITS = 16, HT_TAIL_BITS = 24 /* the last of FP64's, of a number from 1/2 on */ };
 
 enum { HT_SPAN_MOST = 15 };
 
@@ -106,10 +106,10 @@ typedef struct ht_store_view {
   int32_t *base;   /* index_units; with patches NULL: all 0 */
   int32_t *offset; /* each list of them from a multiple of four on */
   uint32_t *head, *mid;
-  int64_t *tail; /* two 32-bit tails a lane */
-  float *diagonal;
-  int32_t *diagonal_tail;     /* in FP64's last place */
-  int16_t *diagonal_mid;      /* in the same times HT_MID_UNIT */
+  int64_t *tail;              /* two 32-bit tails a lane */
+  int32_t *diagonal;          /* HT_DIAGONAL_BITS behind the point, */
+  int16_t *diagonal_mid;      /* 16 more at 32 bits, */
+  int32_t *diagonal_tail;     /* and at 64 HT_TAIL_BITS more, most of which reach back over the delta */
   float *diagonal_16;         /* NULL with patches: then */
   uint16_t *rest_16;          /* BF16 */
   const int16_t *exponent;    /* of s_i, 0 in the padding; NULL with patches */
