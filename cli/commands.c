@@ -54,7 +54,8 @@ static const cli_option report_options[] = {{"-o", "RUN.html", "file to write"},
 static const cli_option train_options[] = {
     {"-o", "P.safetensors", "write the policy; solve uses it with --policy learned:P.safetensors"},
     {"--save", "STATE", "write the state of the training too, so that it can go on later"},
-    {"--resume", "STATE", "go on from such a file, with the same matrices and options; --episodes and --patience may differ"},
+    {"--resume", "STATE",
+     "go on from such a file, with the same matrices and options; --episodes, --patience, --judge, --compete and --backend may differ"},
     {"--history", "H.csv", "write episode,return,iterations lines"},
     {"--threads", "N", "threads; 0, the default: OMP_NUM_THREADS, or else every core this process may use"},
     {"--json", NULL, "print the report as one JSON object, and nothing else"},
@@ -92,7 +93,9 @@ const cli_command cli_commands[] = {
     {"train", "A.mtx ... -o P.safetensors [options]", "learn a precision policy from solves",
      "Solves the systems again and again with conjugate gradients whose precision a small network chooses, and learns from what came of "
      "it. "
-     "An interrupt keeps the best policy so far.",
+     "At the end that is judged, and competes with policies that always do the same: the file holds the fastest. An interrupt ends all of "
+     "it soon and "
+     "keeps the best network so far, unjudged.",
      train_options, CLI_TRAINING_OPTIONS, 96, train_command},
     {"help", "[COMMAND] [KIND]", "explain a command", "", help_options, CLI_NO_MORE, 2, help_command},
     {"version", "", "print the version", "", no_options, CLI_NO_MORE, 0, version_command},

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "args.h"
 #include "json.h"
 #include "text.h"
@@ -117,10 +118,21 @@ static void write_facts(const char *path, const ht_facts *facts) {
   json_finish(&json);
 }
 
+/* Safetensors begin with the length of the text in braces that follows, 8 bytes of which the last are 0. */
+static int has_policys_beginning(const char *path) {
+  unsigned char bytes[9] = {0};
+  struct stat about;
+  FILE *file = stat(path, &about) == 0 && S_ISREG(about.st_mode) ? fopen(path, "rb") : NULL; /* of a pipe nothing may be taken */
+  size_t got = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+  if (file) fclose(file);
+  return got == sizeof bytes && !bytes[6] && !bytes[7] && bytes[8] == '{';
+}
+
+/* A file is a policy whatever its name, as for a solve; a damaged one by its name. */
 static int is_policy(const char *path) {
   static const char ending[] = ".safetensors";
   size_t length = strlen(path);
-  return length >= sizeof ending && !strcmp(path + length - (sizeof ending - 1), ending);
+  return (length >= sizeof ending && !strcmp(path + length - (sizeof ending - 1), ending)) || has_policys_beginning(path);
 }
 
 static int tell_policy(ht_context *ctx, const char *path, int as_json) {

@@ -125,7 +125,8 @@ void help_manual_page(FILE *file) {
   item(file, "1", "not converged; the report's outcome says why");
   item(file, "2", "bad usage or bad input; one sentence on standard error, and no output file");
   item(file, "3", "an internal check failed: please report it");
-  item(file, "130", "ended by a second interrupt; the first ends the solve with the best iterate and status 1");
+  item(file, "130",
+       "ended by a second interrupt; the first ends a solve with the best iterate, a training with what it has learned, and status 1");
   heading(file, "SH", "EXAMPLE");
   fputs(".nf\nhalftone gen stencil3d \\-\\-size 40 \\-\\-coefficients lognormal \\-o A.mtx\nhalftone solve A.mtx \\-b random:1 \\-o "
         "x.mtx\n.fi\n",

@@ -104,19 +104,39 @@ static int resume(const training *t) {
 
 /* ---- progress ---- */
 
+enum { LINE = 110 };
+
 typedef struct progress_line {
   double shown_s;
   int begun;
+  ht_train_phase phase;
 } progress_line;
 
+static void print_progress(char line[LINE], const ht_train_progress *now) {
+  static const char *const doing[] = {
+      [HT_TRAIN_PREPARES] = "making the first solves", [HT_TRAIN_JUDGES] = "judging what was learned", [HT_TRAIN_COMPETES] = "competing"};
+  if (now->phase == HT_TRAIN_LEARNS)
+    snprintf(line, LINE, "%7lld of %lld episodes  return %8.3f (best %8.3f)  %6.0f iterations  traffic %5.3f %7.1f s",
+             (long long)now->episodes, (long long)now->episodes_asked, now->mean_return, now->best_return, now->mean_iterations,
+             now->traffic, now->elapsed_s);
+  else if (now->phase == HT_TRAIN_PREPARES)
+    snprintf(line, LINE, "%s", doing[now->phase]);
+  else
+    snprintf(line, LINE, "%7lld episodes  %s: %s made %7.1f s", (long long)now->episodes, doing[now->phase],
+             text_number_of(now->solves, "solve").text, now->elapsed_s);
+}
+
+/* Now and then, and where another phase begins. */
 static int on_progress(void *user, const ht_train_progress *now) {
   static const double SECONDS_BETWEEN = 0.2;
   progress_line *p = user;
-  if (p->begun && now->elapsed_s - p->shown_s < SECONDS_BETWEEN) return 0;
+  char line[LINE];
+  if (p->begun && now->phase == p->phase && now->elapsed_s - p->shown_s < SECONDS_BETWEEN) return 0;
   p->begun = 1;
+  p->phase = now->phase;
   p->shown_s = now->elapsed_s;
-  fprintf(stderr, "\r%7lld of %lld episodes  return %8.3f (best %8.3f)  %6.0f iterations  traffic %5.3f %7.1f s", (long long)now->episodes,
-          (long long)now->episodes_asked, now->mean_return, now->best_return, now->mean_iterations, now->traffic, now->elapsed_s);
+  print_progress(line, now);
+  fprintf(stderr, "\r%-*s", LINE, line);
   fflush(stderr);
   return 0;
 }
@@ -156,18 +176,25 @@ static int is_by_time(const training *t) {
   return ht_trainer_get_option(t->trainer, "reward", reward, sizeof reward) == HT_OK && !strcmp(reward, "time");
 }
 
-static void show(const training *t) {
+static void show_course(const training *t) {
   const ht_train_report *r = &t->report;
-  const char *policy = args_value(t->args, "-o");
-  int whole = is_for_whole_matrices(t);
+  char asked[32];
+  int more = ht_trainer_get_option(t->trainer, "episodes", asked, sizeof asked) == HT_OK && r->episodes > atoll(asked);
   line(stdout, "training", "%s after %s episodes: %s transitions, %s updates, %s", r->outcome, text_count(r->episodes).text,
        text_count(r->transitions).text, text_count(r->updates).text, text_seconds(r->time_s).text);
-  line(stdout, NULL, "%s solving, %s learning, %s judging, on %s", text_seconds(r->time_rollout_s).text,
-       text_seconds(r->time_update_s).text, text_seconds(r->time_judge_s).text, r->backend);
+  if (more) line(stdout, NULL, "%s were asked for; all that end in the last update are learned from", asked);
+  line(stdout, NULL, "%s solving, %s learning, %s judging, %s of it for the competition, on %s", text_seconds(r->time_rollout_s).text,
+       text_seconds(r->time_update_s).text, text_seconds(r->time_judge_s).text, text_seconds(r->time_contest_s).text, r->backend);
   if (isnan(r->return_best)) /* too few episodes for a judgement but the first */
     line(stdout, "return", "%.3f at first, %.3f at last", r->return_first, r->return_last);
   else
     line(stdout, "return", "%.3f at first, %.3f at last, %.3f at best", r->return_first, r->return_last, r->return_best);
+}
+
+/* Of solves with what was learned. */
+static void show_verdict(const training *t) {
+  const ht_train_report *r = &t->report;
+  int whole = is_for_whole_matrices(t);
   if (whole)
     line(stdout, "policy", "one action for the whole matrix");
   else
@@ -181,6 +208,17 @@ static void show(const training *t) {
        whole || is_by_time(t) ? "" : " by the recursive residual, which this reward goes by");
   line(stdout, "traffic", is_by_time(t) ? "%.3f of FP64's modelled time" : "%.3f of FP64's bytes", r->traffic);
   if (r->chosen[0]) line(stdout, "chosen", "%s: %s", r->chosen, r->contest);
+}
+
+static void show(const training *t) {
+  const char *policy = args_value(t->args, "-o"), *state = args_value(t->args, "--save");
+  show_course(t);
+  if (t->report.judged)
+    show_verdict(t);
+  else
+    line(stdout, "judged", "no: it was interrupted; the file holds the best network so far%s%s", state ? ", and --resume " : "",
+         state ? state : "");
+  if (!t->report.judged && state) line(stdout, NULL, "goes on, or with no more --episodes than there were judges it");
   if (strcmp(policy, "-") != 0) printf("\nhalftone solve %s --policy learned:%s\n", t->args->words[0], policy);
 }
 
@@ -238,7 +276,7 @@ static int train(training *t) {
   signals_ask(1);
   status = ht_trainer_run(t->trainer, &t->report);
   signals_ask(0);
-  if (progress.begun) fprintf(stderr, "\r%*s\r", 110, "");
+  if (progress.begun) fprintf(stderr, "\r%*s\r", LINE, "");
   return status == HT_OK ? write_results(t) : cli_failed(t->ctx, status);
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Write the pages under docs/ that are made from the source: docs/generators.md from the rows in src/gen/, docs/halftone.1
-# from the options. The tests unit_gen_docs and cli_cli say when this is due. SPDX-License-Identifier: BSD-3-Clause
+# from the options. The tests unit_gen_docs and cli_usage say when this is due. SPDX-License-Identifier: BSD-3-Clause
 set -eu
 cd "$(dirname "$0")/.."
 cmake --preset release -DHALFTONE_TESTS=ON >/dev/null

@@ -9,6 +9,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent))
 from means import geomean
+import made
 
 LEAST_ITERATIONS, MOST_ITERATIONS = 50, 10000  # of FP64: below and above a run is listed, not averaged
 PAPER_TRAINING = "--reward paper"  # equation 11 with the paper's hyperparameters; training.py has other readings
@@ -85,16 +86,9 @@ def matrix(args, case):
     if case["file"]: return case["file"]
     path = args.out / "matrices" / f"{case['name']}.npz"
     if not path.exists():
-        if case["recipe"].startswith("diagonal"): write_diagonal(path, *map(float, case["recipe"].split()[1:]))
+        if made.here(case["recipe"]): made.write(args.halftone, case["recipe"], path)
         else: subprocess.run([args.halftone, "gen", *shlex.split(case["recipe"]), "-o", path, "--quiet"], check=True)
     return path
-
-
-def write_diagonal(path, n, low, high):
-    """Diagonal matrices (bcsstm39, t3dl_e): entries from low to high, log-uniform, by a fixed permutation."""
-    import numpy as np, scipy.sparse as sp
-    values = low * (high / low) ** np.random.default_rng(1).random(int(n))
-    sp.save_npz(path, sp.diags(values, format="csr"))
 
 
 def load(path):
@@ -252,7 +246,7 @@ def measure_cpu(args, case, setting, who):
 def measure_cuda(args, case, setting, who):
     """bench_gpu_cg: the same with cuSPARSE in both forms, in one process on the device."""
     s, out = SETTINGS[setting], args.out / f"gpu-{case['name']}-{setting}.json"
-    name = f"{case['name']}={case['file'] or case['recipe']}" if not case["recipe"].startswith("diagonal") else f"{case['name']}={matrix(args, case)}"
+    name = f"{case['name']}={matrix(args, case) if case['file'] or made.here(case['recipe']) else case['recipe']}"
     command = [args.bench_gpu, name, "--policies", ",".join(who.values()), "--precond", s["precond"], "--engine", s["engine"], "--pairs", str(args.pairs), "--max-iterations", str(MOST_ITERATIONS), "--out", out]
     for o in s["options"]: command += ["--option", o]
     r = subprocess.run(command, capture_output=True, text=True)

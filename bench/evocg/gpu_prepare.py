@@ -20,10 +20,10 @@ def main():
     for name, way in CONSTANTS.items(): change_policy(args.network, args.folder / f"{name}.safetensors", 0, **dict(dict(chosen="learned"), **way))
     lines = []
     for c in cases(args):
-        made = c["recipe"].startswith("diagonal")
-        if made and not c["file"]: write_diagonal(args.folder / f"{c['name']}.npz", *map(float, c["recipe"].split()[1:]))
+        file = not c["file"] and made.here(c["recipe"])
+        if file: made.write(args.halftone, c["recipe"], args.folder / f"{c['name']}.npz")
         if c["file"]: shutil.copy(c["file"], args.folder)
-        lines.append("\t".join([c["name"], pathlib.Path(c["file"]).name if c["file"] else f"{c['name']}.npz" if made else c["recipe"], c["policy"], "large" if "large" in c["sets"] else "small"]))
+        lines.append("\t".join([c["name"], pathlib.Path(c["file"]).name if c["file"] else f"{c['name']}.npz" if file else c["recipe"], c["policy"], "large" if "large" in c["sets"] else "small"]))
     lines.sort(key=lambda l: l.split("\t")[2] != "-") # their own first
     (args.folder / "list.tsv").write_text("\n".join(lines) + "\n")
 

@@ -19,12 +19,12 @@ done
 [ -z "$matrices" ] || [ -d "$matrices" ] || { echo "run_all: there is no folder $matrices, which --matrices or HALFTONE_MATRICES names" >&2; exit 2; }
 if [[ ${1:-} =~ ^[0-9]+$ ]]; then seconds=$1; shift; fi
 end=$((SECONDS + seconds)) failed=0
-for experiment in training precision rule transfer jacobi cost endtoend saving trajectories reuse fp8; do
-  [ "$experiment $backend" = "saving cuda" ] && continue # it learns on the CPU
+for experiment in training precision rule transfer jacobi cost endtoend saving trajectories reuse fp8 published; do
+  case "$experiment $backend" in "saving cuda" | "published cuda") continue ;; esac # they learn on the CPU
   left=$((end - SECONDS))
   [ $left -gt 0 ] || { echo "run_all: the time is over before $experiment" >&2; left=0; }
   measured=(); [ $left -gt 0 ] || measured=(--measured)
-  case $experiment in trajectories | reuse | fp8) [ $left -gt 0 ] || continue ;; esac
+  case $experiment in trajectories | reuse | fp8 | published) [ $left -gt 0 ] || continue ;; esac
   "$here/$experiment.py" --budget $left "${measured[@]}" "$@" > /dev/null || { echo "run_all: $experiment failed" >&2; failed=1; }
 done
 echo "run_all: the tables are in $(realpath -m "$out"), one EXPERIMENT.md and .json each" >&2

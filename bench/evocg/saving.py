@@ -18,7 +18,7 @@ def trained(args, case):
     folder.mkdir(exist_ok=True)
     path, text, network = (folder / f"{case['name']}.{e}" for e in ("safetensors", "json", "network.safetensors"))
     if not text.exists() and not args.measured and not late(args):
-        r = subprocess.run([args.halftone, "train", matrix(args, case), "-o", path, "--reward", "time", "--episodes", str(args.episodes), "--patience", "120", "--threads", str(args.threads), "--json"], capture_output=True, text=True)
+        r = subprocess.run([args.halftone, "train", matrix(args, case), "-o", path, "--reward", "time", "--backend", "cpu", "--episodes", str(args.episodes), "--patience", "120", "--threads", str(args.threads), "--json"], capture_output=True, text=True)
         if r.returncode: print(f"{case['name']}: {r.stderr.strip()}", file=sys.stderr); return None, path, network
         text.write_text(r.stdout)
     if path.exists() and not network.exists(): change_policy(path, network, chosen="learned")

@@ -15,4 +15,4 @@ while read -r name recipe; do
   "$halftone" gen $recipe -o "$folder/$name.npz" >/dev/null
   files+=("$folder/$name.npz")
 done <"$(dirname "$0")/train_universal.txt"
-"$halftone" train "${files[@]}" --state features --seed 1 --patience 0 --late 0.3 --hidden 16 --learning-rate 4e-3 --max-iterations 1200 --episodes 1000 "$@" -o "$out"
+"$halftone" train "${files[@]}" --state features --seed 1 --patience 0 --late 0.3 --hidden 16 --learning-rate 4e-3 --max-iterations 1200 --episodes 1000 --compete no "$@" -o "$out"

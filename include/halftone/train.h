@@ -33,8 +33,14 @@ HT_API void ht_train_report_clear(ht_train_report *report); /* unknown numbers b
 /* One JSON object, NUL-terminated; returns the length it needs (as snprintf does). */
 HT_API size_t ht_train_report_json(const ht_train_report *report, char *text, size_t size);
 
-/* What a progress callback sees after each update. Return nonzero to stop; what has been learned so far is kept. */
+/* Preparing: the solves that others are compared with. Learning; then judging what was learned, and letting it compete. */
+typedef enum { HT_TRAIN_PREPARES, HT_TRAIN_LEARNS, HT_TRAIN_JUDGES, HT_TRAIN_COMPETES } ht_train_phase;
+
+/* What a progress callback sees when a phase begins, after each update, and after each solve of the last two phases. Return nonzero to stop
+ * soon; what has been learned so far is kept, unjudged. */
 typedef struct ht_train_progress {
+  ht_train_phase phase;
+  int64_t solves; /* judged, or that competed */
   int64_t episodes, episodes_asked, updates, transitions;
   double mean_return, best_return; /* over the last episodes: the mean now, and its best so far; NaN before the first has ended */
   double mean_iterations;
@@ -59,7 +65,8 @@ HT_API HT_MUST_CHECK ht_status ht_trainer_get_option(const ht_trainer *trainer, 
 HT_API HT_MUST_CHECK ht_status ht_trainer_add_matrix(ht_trainer *trainer, const ht_matrix *matrix, const char *name);
 HT_API void ht_trainer_set_progress(ht_trainer *trainer, ht_train_progress_fn fn, void *user); /* NULL: none */
 
-/* Learn. HT_OK also when it was stopped (the report's outcome says so): the policy is the best so far. Errors: HT_BAD_ARGUMENT without a
+/* Learn, judge what was learned, and let it compete. HT_OK also when it was stopped, which it is soon, whatever it does (the report's
+ * outcome says so): the policy is the best so far, and was not judged. Errors: HT_BAD_ARGUMENT without a
  * matrix, HT_BAD_MATRIX when FP64 does not solve one, HT_INTERRUPTED before the first episode, HT_NO_MEMORY. */
 HT_API HT_MUST_CHECK ht_status ht_trainer_run(ht_trainer *trainer, ht_train_report *report);
 /* The sum of rewards and the iterations of each episode so far; returns their number. Borrowed until the next run. */

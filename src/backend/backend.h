@@ -105,7 +105,7 @@ typedef struct ht_tile {
   int64_t window; /* column (node) that index 0 stands for */
   int64_t exception, exceptions;
   int64_t touch, touches; /* into touched[]: column blocks this tile reads */
-  int64_t delta;          /* into delta16[]: rows * block */
+  int64_t delta;          /* into delta[level]: rows * block */
   int64_t nonzeros;       /* true entries, padding not counted */
   uint8_t encoding;       /* ht_encoding */
   uint8_t exact;          /* lowest ht_level whose value equals the FP64 one for every entry; HT_LEVEL_64 for RAW */
@@ -124,10 +124,12 @@ typedef struct ht_split_view {
   const int32_t *tail;
   const ht_exception *exception;
   const int32_t *touched;
-  /* delta16 (or NULL) is added to each node's own block x block entries at the 16-bit level, tile by tile, so that A16 w = A w for
-   * the scaled constant vector w of each component: the rounding then acts like a change of the couplings, not of the near-null space.
-   * Of a slice block*block*HT_LANES numbers, ordered like a group's values. */
-  const float *delta16;
+  /* delta[level] (or NULL), called delta16 and delta32, is added to each node's own block x block entries at that level, tile by tile, so
+   * that A_level w = A w for the scaled constant vector w of each component: the rounding then acts like a change of the couplings, not of
+   * the near-null space. Of a slice block*block*HT_LANES numbers, ordered like a group's values, in units of
+   * 2^(-15 - delta_exponent[level][slice]). */
+  const int16_t *delta[HT_LEVEL_64];
+  const uint8_t *delta_exponent[HT_LEVEL_64];
   /* Largest 2-norm over the block's columns of (A^ - A^level), for HT_LEVEL_16 and HT_LEVEL_32, that of 16 bits never below that of 32;
    * blocks entries each. */
   const float *column_error[HT_LEVEL_64];

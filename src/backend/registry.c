@@ -26,12 +26,14 @@ static const ht_backend *named(const char *name, size_t length) {
 ht_status ht_backend_find(ht_context *ctx, const char *name, const ht_backend **backend) {
   size_t length = strcspn(name, ":");
   const ht_backend *found = named(name, length);
+  int known = found || (length == 4 && !strncmp(name, "cuda", 4));
   *backend = NULL;
-  if (!found && length == 4 && !strncmp(name, "cuda", 4))
-    HT_FAIL(ctx, HT_UNSUPPORTED, "the cuda backend is not compiled into this build; use --backend cpu");
-  HT_CHECK(ctx, found, HT_BAD_OPTION, "there is no backend '%s'; the backends are cpu, cuda and cuda:N, the N-th device from 0", name);
-  HT_CHECK(ctx, !name[length] || name[length + 1], HT_BAD_OPTION,
-           "a device is chosen by its number, as in cuda:0, and none follows the colon");
+  HT_CHECK(ctx, known, HT_BAD_OPTION, "there is no backend '%s'; the backends are cpu, cuda and cuda:N, the N-th device from 0", name);
+  const char *device = name[length] ? name + length + 1 : "0";
+  size_t digits = strspn(device, "0123456789");
+  HT_CHECK(ctx, digits > 0 && digits <= 4 && !device[digits], HT_BAD_OPTION,
+           "a device is chosen by its number from 0, as in cuda:0, and not by '%s' as in '%s'", device, name);
+  HT_CHECK(ctx, found, HT_UNSUPPORTED, "the cuda backend is not compiled into this build; use --backend cpu");
   HT_TRY(ctx, found->open(ctx, name[length] ? name + length + 1 : ""));
   *backend = found;
   return HT_OK;

@@ -23,6 +23,7 @@ struct ht_context {
   void *log_user;
   ht_log_level log_level;
   atomic_int stop;
+  struct ht_context *above;             /* whose request to stop holds here too; NULL: nobody's */
   ht_stopwatch stopwatch;               /* of the set-up */
   double set_up_end;                    /* ht_seconds() at which what is being set up must be ready; 0: whenever it is */
   void *device;                         /* of the backend in use, or NULL */
@@ -49,7 +50,9 @@ int ht_available_cores(void);
 /* Cores, rounded up, that a cgroup's cpu.max file grants; as many as there may be threads where it grants any number. */
 int ht_quota_cores(const char *path);
 double ht_seconds(void); /* monotonic clock; for reports and for choices that do not change results */
-static inline int ht_stop_requested(ht_context *ctx) { return atomic_load_explicit(&ctx->stop, memory_order_relaxed); }
+static inline int ht_stop_requested(ht_context *ctx) {
+  return atomic_load_explicit(&ctx->stop, memory_order_relaxed) || (ctx->above && ht_stop_requested(ctx->above));
+}
 
 /* Set-up that may take long asks this now and then, and fails with HT_INTERRUPTED. */
 static inline int ht_set_up_is_over(ht_context *ctx) {

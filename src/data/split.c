@@ -126,7 +126,7 @@ static void touch_pages(ht_split_owner *s, int threads) {
     touch(s->tail, t->group * size * 4, t[1].group * size * 4);
     touch(s->index, t->index * 2, t[1].index * 2);
     touch(s->exponent, t->group, t[1].group);
-    touch(s->delta16, t->delta * 4, t[1].delta * 4);
+    for (int level = 0; level < HT_LEVEL_64; level++) touch(s->delta[level], t->delta * 2, t[1].delta * 2);
   }
 }
 
@@ -149,7 +149,10 @@ static int64_t lay_arrays(ht_split_owner *s, char *memory) {
   s->index = take_array(memory, &used, end->index * (int64_t)sizeof *s->index);
   s->exponent = take_array(memory, &used, view->groups * (int64_t)sizeof *s->exponent);
   s->exception = take_array(memory, &used, end->exception * (int64_t)sizeof *s->exception);
-  s->delta16 = take_array(memory, &used, end->delta * (int64_t)sizeof *s->delta16);
+  for (int level = 0; level < HT_LEVEL_64; level++) {
+    s->delta[level] = take_array(memory, &used, end->delta * (int64_t)sizeof *s->delta[level]);
+    s->delta_exponent[level] = take_array(memory, &used, view->slices);
+  }
   s->touched = take_array(memory, &used, end->touch * (int64_t)sizeof *s->touched);
   s->scale_exponent = take_array(memory, &used, view->padded * (int64_t)sizeof *s->scale_exponent);
   for (int level = 0; level < HT_LEVEL_64; level++)
@@ -228,17 +231,20 @@ static void forget_count(ht_split_owner *s) {
 }
 
 static void count_bytes(ht_split_owner *s) {
-  const ht_split_view *view = &s->base.view;
-  int64_t exceptions = 0, inexact = 0;
-  for (int64_t t = 0; t < view->tiles; t++) {
-    exceptions += view->tile[t].exceptions;
-    inexact += view->tile[t].exact != HT_LEVEL_16 && view->tile[t].encoding != HT_RAW;
-  }
+  ht_split_view *view = &s->base.view;
   const ht_tile *end = &view->tile[view->tiles];
-  s->base.view.delta16 = inexact ? s->delta16 : NULL;
+  int64_t exceptions = 0, deltas = 0;
+  for (int64_t t = 0; t < view->tiles; t++) exceptions += view->tile[t].exceptions;
+  for (int level = 0; level < HT_LEVEL_64; level++) {
+    int64_t inexact = 0;
+    for (int64_t t = 0; t < view->tiles; t++) inexact += view->tile[t].encoding != HT_RAW && view->tile[t].exact > level;
+    view->delta[level] = inexact ? s->delta[level] : NULL;
+    view->delta_exponent[level] = s->delta_exponent[level];
+    deltas += inexact ? end->delta * 2 + view->slices : 0;
+  }
   s->base.bytes = view->groups * (view->block * view->block * HT_LANES * 8 + 1) + end->index * 2 +
                   view->slices * (int64_t)sizeof(ht_slice) + view->tiles * (int64_t)sizeof(ht_tile) + end->touch * 4 +
-                  exceptions * (int64_t)sizeof(ht_exception) + (inexact ? end->delta * 4 : 0) + view->blocks * 4 * HT_LEVEL_64 +
+                  exceptions * (int64_t)sizeof(ht_exception) + deltas + view->blocks * 4 * HT_LEVEL_64 +
                   (view->scale_exponent ? view->padded * 2 : 0);
 }
 
@@ -302,9 +308,10 @@ void ht_split_destroy(ht_split *split) {
 int64_t ht_split_tile_bytes(const ht_split_view *view, const ht_tile *t, ht_level level) {
   static const int64_t value_bytes[HT_LEVELS] = {2, 4, 8};
   level = ht_tile_level(t, level);
-  return t->groups * (view->block * view->block * HT_LANES * value_bytes[level] + 1) + (t[1].index - t->index) * 2 +
-         t->slices * (int64_t)sizeof(ht_slice) + (level == HT_LEVEL_16 && view->delta16 ? (t[1].delta - t->delta) * 4 : 0) +
-         (level == HT_LEVEL_64 ? t->exceptions * (int64_t)sizeof(ht_exception) : 0);
+  int64_t bytes = t->groups * (view->block * view->block * HT_LANES * value_bytes[level] + 1) + (t[1].index - t->index) * 2 +
+                  t->slices * (int64_t)sizeof(ht_slice);
+  if (level == HT_LEVEL_64) return bytes + t->exceptions * (int64_t)sizeof(ht_exception);
+  return bytes + (view->delta[level] ? (t[1].delta - t->delta) * 2 + t->slices : 0);
 }
 
 void ht_split_tile_levels(const ht_split_view *view, const uint8_t *block_level, uint8_t *tile_level) {

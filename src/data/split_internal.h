@@ -25,7 +25,9 @@ typedef struct ht_split_owner {
   int32_t *tail;
   ht_exception *exception;
   int32_t *touched;
-  float *delta16, *column_error[HT_LEVEL_64];
+  int16_t *delta[HT_LEVEL_64];
+  uint8_t *delta_exponent[HT_LEVEL_64];
+  float *column_error[HT_LEVEL_64];
   int16_t *scale_exponent;
   int32_t *inverse; /* of node_order */
   int64_t capacity; /* of a placement */

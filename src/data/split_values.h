@@ -48,8 +48,8 @@ typedef struct ht_split_codec {
    * Returns 0 when the encoding does not hold them. Exceptions are added to the tile's; `most` is how many it may have. */
   int (*encode_groups)(ht_split_owner *s, ht_tile *t, int64_t first, const ht_group *group, int64_t count, const double *values,
                        int64_t most, ht_bits_seen *seen);
-  /* Add what levels 16 and 32 lose to the columns' sums of squares, a pair for each column from `low` on, and set the tile's delta16;
-   * group has all of the tile's. inverse: 1 / s_i in solver order, or NULL when all are the same. */
+  /* Add what levels 16 and 32 lose to the columns' sums of squares, a pair for each column from `low` on, and set the tile's delta16 and
+   * delta32; group has all of the tile's. inverse: 1 / s_i in solver order, or NULL when all are the same. */
   void (*measure)(ht_split_owner *s, const ht_tile *t, const ht_group *group, const double *inverse, double *error2, int64_t low);
 } ht_split_codec;
 

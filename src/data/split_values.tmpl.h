@@ -245,10 +245,10 @@ static inline void lose_float(const ht_split_owner *s, int64_t at, lost *out) {
   memcpy(out->at32, at32, sizeof at32);
 }
 
-/* Sums of one slice's rows, by row and column in the node (i * block + j) and lane: what 16 bits lose of the row times s over the
- * columns of component j, and of the node's own entry. */
+/* Sums of one slice's rows, by level, row and column in the node (i * block + j) and lane: what the level loses of the row times s over
+ * the columns of component j, and of the node's own entry. */
 typedef struct row_loss {
-  double sum[9][HT_LANES], own[9][HT_LANES];
+  double sum[HT_LEVEL_64][9][HT_LANES], own[HT_LEVEL_64][9][HT_LANES];
 } row_loss;
 
 /* Where the sums of a tile go: a pair, of 16 and of 32 bits, for each column from the chunk's first on. */
@@ -276,26 +276,28 @@ static inline void add_four(double *sum, const v4 *term) {
 static inline void multiply_four(v4 *v, const v4 *inverse) { *v *= (v4)((((i4){0} + 2046) << 52) - (i4)*inverse); }
 
 /* Eight consecutive columns. */
-static inline void add_run(const lost *loss, const sums *to, int64_t column, double *row) {
+static inline void add_run(const lost *loss, const sums *to, int64_t column, row_loss *row) {
   double *pair = to->pair + 2 * (column - to->low);
   for (int half = 0; half < 2; half++) {
-    v4 at16 = loss->at16[half], square16 = at16 * at16, square32 = loss->at32[half] * loss->at32[half], inverse;
+    v4 at16 = loss->at16[half], at32 = loss->at32[half], square16 = at16 * at16, square32 = at32 * at32, inverse;
     v4 low = __builtin_shufflevector(square16, square32, 0, 4, 1, 5), high = __builtin_shufflevector(square16, square32, 2, 6, 3, 7);
     add_four(pair + 8 * half, &low);
     add_four(pair + 8 * half + 4, &high);
     if (to->inverse) {
       memcpy(&inverse, to->inverse + column + 4 * half, sizeof inverse);
       multiply_four(&at16, &inverse);
+      multiply_four(&at32, &inverse);
     }
-    add_four(row + 4 * half, &at16);
+    add_four(row->sum[HT_LEVEL_16][0] + 4 * half, &at16);
+    add_four(row->sum[HT_LEVEL_32][0] + 4 * half, &at32);
   }
 }
 
 /* Any columns, `index` from `first` on. */
-static inline void add_gather(const lost *loss, const sums *to, int64_t first, const uint16_t *index, double *row) {
+static inline void add_gather(const lost *loss, const sums *to, int64_t first, const uint16_t *index, row_loss *row) {
   double *pair = to->pair + 2 * (first - to->low);
   for (int half = 0; half < 2; half++, index += 4) {
-    v4 at16 = loss->at16[half], square16 = at16 * at16, square32 = loss->at32[half] * loss->at32[half];
+    v4 at16 = loss->at16[half], at32 = loss->at32[half], square16 = at16 * at16, square32 = at32 * at32;
     v4 even = __builtin_shufflevector(square16, square32, 0, 4, 2, 6), odd = __builtin_shufflevector(square16, square32, 1, 5, 3, 7);
     add_two(pair + 2 * index[0], __builtin_shufflevector(even, even, 0, 1));
     add_two(pair + 2 * index[1], __builtin_shufflevector(odd, odd, 0, 1));
@@ -305,23 +307,27 @@ static inline void add_gather(const lost *loss, const sums *to, int64_t first, c
       const double *from = to->inverse + first;
       v4 inverse = {from[index[0]], from[index[1]], from[index[2]], from[index[3]]};
       multiply_four(&at16, &inverse);
+      multiply_four(&at32, &inverse);
     }
-    add_four(row + 4 * half, &at16);
+    add_four(row->sum[HT_LEVEL_16][0] + 4 * half, &at16);
+    add_four(row->sum[HT_LEVEL_32][0] + 4 * half, &at32);
   }
 }
 
-/* Component j of any nodes. What 16 bits lose of a node's own entries waits for its correction; a lane without an entry adds 0. */
-static inline void add_any(const lost *loss, const sums *to, const int64_t *node, int64_t first_node, double *row, double *own,
-                           const int block, int j) {
+/* Entry k of any nodes. What is lost of a node's own entries waits for its correction; a lane without an entry adds 0. */
+static inline void add_any(const lost *loss, const sums *to, const int64_t *node, int64_t first_node, row_loss *row, const int block,
+                           int k) {
   for (int l = 0; l < HT_LANES; l++) {
-    int64_t column = node[l] * block + j;
-    double *pair = to->pair + 2 * (column - to->low), at16 = loss->at16[l / 4][l % 4], at32 = loss->at32[l / 4][l % 4];
-    row[l] += to->inverse ? at16 * ht_from_bits64((2046ull << 52) - ht_bits64(to->inverse[column])) : at16;
-    pair[1] += at32 * at32;
-    if (node[l] == first_node + l)
-      own[l] += at16;
-    else
-      pair[0] += at16 * at16;
+    int64_t column = node[l] * block + k % block;
+    double at[HT_LEVEL_64] = {loss->at16[l / 4][l % 4], loss->at32[l / 4][l % 4]};
+    double scale = to->inverse ? ht_from_bits64((2046ull << 52) - ht_bits64(to->inverse[column])) : 1;
+    for (int level = 0; level < HT_LEVEL_64; level++) {
+      row->sum[level][k][l] += at[level] * scale;
+      if (node[l] == first_node + l)
+        row->own[level][k][l] += at[level];
+      else
+        to->pair[2 * (column - to->low) + level] += at[level] * at[level];
+    }
   }
 }
 
@@ -339,7 +345,7 @@ static inline void measure_any(const ht_split_owner *s, const ht_tile *t, const 
   for (int k = 0; k < block * block; k++, at += HT_LANES) {
     lost loss;
     lose(s, t, g, at, &loss);
-    add_any(&loss, to, node, group->node, row->sum[k], row->own[k], block, k % block);
+    add_any(&loss, to, node, group->node, row, block, k);
   }
 }
 
@@ -366,42 +372,65 @@ static inline void measure_group(const ht_split_owner *s, const ht_tile *t, cons
   }
   lose(s, t, g, g * HT_LANES, &loss);
   if (group->gather)
-    add_gather(&loss, to, t->window, index, row->sum[0]);
+    add_gather(&loss, to, t->window, index, row);
   else
-    add_run(&loss, to, t->window + *index, row->sum[0]);
+    add_run(&loss, to, t->window + *index, row);
+}
+
+/* Numbers of a slice, none above 1, as 16-bit integers of one exponent, which is returned. */
+static inline uint8_t keep_fixed(const double *value, int64_t count, int16_t *kept) {
+  double largest = 0;
+  for (int64_t k = 0; k < count; k++) largest = fmax(largest, fabs(value[k]));
+  int e = 0; /* largest <= 2^e <= 1 */
+  if (largest > 0) frexp(largest, &e);
+  int exponent = e > 0 ? 0 : e < -UINT8_MAX ? UINT8_MAX : -e;
+  const double units = ldexp(1, 15 + exponent);
+  for (int64_t k = 0; k < count; k++) kept[k] = (int16_t)fmin(rint(value[k] * units), INT16_MAX);
+  return (uint8_t)exponent;
 }
 
 /* Corrections of a slice's nodes, and with them the loss of their own entries. A correction above 1 is more than the diagonal that it
  * corrects (couplings to far weaker neighbours): it is left out, and the column error shows what the level then loses. */
-static inline void finish_slice(const ht_split_owner *s, const ht_tile *t, int64_t node, const sums *to, const row_loss *loss,
+static inline void finish_slice(const ht_split_owner *s, const ht_tile *t, int64_t slice, const sums *to, const row_loss *loss,
                                 const int block) {
-  float *stored = s->delta16 + t->delta + (node * block - t->row) * block;
-  for (int l = 0; l < HT_LANES; l++)
-    for (int k = 0; k < block * block; k++) {
-      int64_t column = (node + l) * block + k % block;
-      double delta = to->inverse ? loss->sum[k][l] * to->inverse[column] : loss->sum[k][l];
-      float kept = fabs(delta) <= 1 ? (float)delta : 0;
-      double rest = loss->own[k][l] - (double)kept;
-      stored[k * HT_LANES + l] = kept;
-      to->pair[2 * (column - to->low)] += rest * rest;
+  int64_t first = t->row + slice * HT_LANES * block, size = block * block * HT_LANES, at = t->delta + slice * size;
+  for (int level = 0; level < HT_LEVEL_64; level++) {
+    double delta[9 * HT_LANES];
+    for (int k = 0; k < size; k++) {
+      double sum = loss->sum[level][k / HT_LANES][k % HT_LANES];
+      if (to->inverse) sum *= to->inverse[first + k % HT_LANES * block + k / HT_LANES % block];
+      delta[k] = fabs(sum) <= 1 ? sum : 0;
     }
+    int16_t *kept = s->delta[level] + at;
+    uint8_t exponent = s->delta_exponent[level][t->slice + slice] = keep_fixed(delta, size, kept);
+    const double unit = ldexp(1, -15 - exponent);
+    for (int k = 0; k < size; k++) {
+      double rest = loss->own[level][k / HT_LANES][k % HT_LANES] - unit * kept[k];
+      to->pair[2 * (first + k % HT_LANES * block + k / HT_LANES % block - to->low) + level] += rest * rest;
+    }
+  }
 }
 
 static inline void measure_tile(const ht_split_owner *s, const ht_tile *t, const ht_group *group, const sums *to, const int block) {
-  int64_t g = 0, node = t->row / block;
-  for (const ht_slice *slice = s->slice + t->slice; slice < s->slice + t->slice + t->slices; slice++, node += HT_LANES) {
+  int64_t g = 0;
+  for (int64_t k = 0; k < t->slices; k++) {
+    const ht_slice *slice = &s->slice[t->slice + k];
     row_loss loss;
-    for (int k = 0; k < block * block; k++)
-      for (int l = 0; l < HT_LANES; l++) loss.sum[k][l] = loss.own[k][l] = 0;
+    for (int level = 0; level < HT_LEVEL_64; level++)
+      for (int j = 0; j < block * block; j++)
+        for (int l = 0; l < HT_LANES; l++) loss.sum[level][j][l] = loss.own[level][j][l] = 0;
     for (int64_t end = g + slice->runs + slice->gathers; g < end; g++) measure_group(s, t, &group[g], t->group + g, to, &loss, block);
-    finish_slice(s, t, node, to, &loss, block);
+    finish_slice(s, t, k, to, &loss, block);
   }
 }
 
 static void measure(ht_split_owner *s, const ht_tile *t, const ht_group *group, const double *inverse, double *error2, int64_t low) {
   sums to = {inverse, error2, low};
   if (t->encoding == HT_RAW || t->exact == HT_LEVEL_16) {
-    memset(s->delta16 + t->delta, 0, (size_t)(t[1].delta - t->delta) * sizeof *s->delta16);
+    for (int level = 0; level < HT_LEVEL_64; level++) {
+      memset(s->delta[level] + t->delta, 0, (size_t)(t[1].delta - t->delta) * sizeof *s->delta[level]);
+      memset(s->delta_exponent[level] + t->slice, 0, (size_t)t->slices);
+    }
     return;
   }
   if (s->base.view.block == 1) measure_tile(s, t, group, &to, 1);

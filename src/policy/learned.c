@@ -225,7 +225,8 @@ ht_status ht_policy_create_chosen(ht_context *ctx, const ht_policy_chooser *choo
   if (known) return HT_OK;
   ht_policy_release(ctx, policy);
   if (status != HT_OK) return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
-  HT_FAIL(ctx, HT_BAD_OPTION, "expected actions like '%s', found '%s'", ht_learned_usual_actions(HT_LEARNED_WINDOW), chooser->actions);
+  HT_FAIL(ctx, HT_BAD_OPTION, "expected actions like '%s', found '%s': %s", ht_learned_usual_actions(HT_LEARNED_WINDOW), chooser->actions,
+          HT_LEARNED_ACTIONS_FORM);
 }
 
 void ht_policy_release(ht_context *ctx, ht_policy *policy) {

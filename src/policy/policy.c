@@ -144,13 +144,16 @@ static const double STENCIL_ROWS = 6;
  * to 30 % more iterations than FP64, 32 bits 6 to 10 %, and beyond STEEPER more than short rows save. */
 static const double STEEP = 4e3, STEEPER = 1e6;
 
+static int is_too_steep(const ht_policy_facts *f) {
+  return !f->preconditioned && f->diagonal_range > STEEPER && f->nonzeros_per_row < LONG_ROWS;
+}
+
 /* Where thousands of iterations are needed, a few more may be more than are allowed: 32 bits, where they save enough. With a preconditioner
  * short rows are those that 16 bits save too little for. */
 static ht_level level_on_device(const ht_policy_facts *f) {
   ht_level level = level_to_replace(f, f->keeps_constants ? STENCIL_ROWS : LONG_ROWS);
   int is_long = f->nonzeros_per_row >= LONG_ROWS, is_steep = f->diagonal_range > STEEP;
   if (f->preconditioned) return is_steep && !is_long ? HT_LEVEL_32 : level;
-  if (f->diagonal_range > STEEPER && !is_long) return HT_LEVEL_64;
   return is_steep && is_long ? HT_LEVEL_32 : level;
 }
 
@@ -172,18 +175,13 @@ static ht_policy start_in_fp64(const ht_policy_facts *f, ht_policy p) {
 static ht_policy choose_on_device(const ht_policy_facts *f, char *why) {
   ht_level level = level_on_device(f);
   ht_policy p = fixed("auto", level);
-  if (level == HT_LEVEL_64) {
-    snprintf(why, 256,
-             "fixed:f64: the diagonal ranges over %.0e, where lower levels cost more iterations than they save with %.1f nonzeros a row",
-             f->diagonal_range, f->nonzeros_per_row);
-    return p;
-  }
   p.error_start = level == HT_LEVEL_16 && !f->keeps_constants ? f->error_16 : 0;
+  p = start_in_fp64(f, p);
   snprintf(why, 256,
-           "fixed:%s with exact residual replacement: %.1f nonzeros a row, %d unknown%s a node%s, more bytes than stay on the chip",
-           level == HT_LEVEL_16 ? "bf16" : "f32", f->nonzeros_per_row, f->unknowns_per_node, f->unknowns_per_node == 1 ? "" : "s",
-           is_gathered(f) ? ", columns gathered" : "");
-  return start_in_fp64(f, p);
+           "%sfixed:%s with exact residual replacement: %.1f nonzeros a row, %d unknown%s a node%s, more bytes than stay on the chip",
+           p.later_drop > 0 ? "fixed:f64 until the residual has fallen by 1e3, then " : "", level == HT_LEVEL_16 ? "bf16" : "f32",
+           f->nonzeros_per_row, f->unknowns_per_node, f->unknowns_per_node == 1 ? "" : "s", is_gathered(f) ? ", columns gathered" : "");
+  return p;
 }
 
 /* Where values stay in cache low precision saves nothing; where tiles are exact it costs nothing; elsewhere long rows are worth 16 bits
@@ -200,6 +198,12 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
     int small = f->bytes_streamed < 1e6;
     snprintf(why, 256, "fixed:f64: an iteration's %.1f %s stay in the %.0f MiB cache, where fewer bytes save nothing",
              f->bytes_streamed / (small ? 1e3 : 1e6), small ? "kB" : "MB", f->cache_bytes / 1048576);
+    return fixed("auto", HT_LEVEL_64);
+  }
+  if (is_too_steep(f)) {
+    snprintf(why, 256,
+             "fixed:f64: the diagonal ranges over %.0e, where lower levels cost more iterations than they save with %.1f nonzeros a row",
+             f->diagonal_range, f->nonzeros_per_row);
     return fixed("auto", HT_LEVEL_64);
   }
   if (f->device) return choose_on_device(f, why);
@@ -241,7 +245,7 @@ static const char *learned_path(const ht_policy_options *options) {
 
 ht_status ht_policy_wants_tiles(ht_context *ctx, const ht_policy_options *options, ht_learned **read, int *wants) {
   const char *path = learned_path(options);
-  if (path) HT_TRY(ctx, ht_learned_read(ctx, path, read));
+  if (path && !*read) HT_TRY(ctx, ht_learned_read(ctx, path, read));
   *wants = path && (*read)->kind == HT_LEARNED_TILES && !ht_learned_chosen(*read);
   return HT_OK;
 }

@@ -50,7 +50,7 @@ static void set_events(ht_guard *g) {
   s->replaced = 0;
   s->goal = g->options->stopping == HT_STOPPING_PAPER ? g->goal : fmax(g->goal * AIM, g->norm_b * LOWEST_AIM);
   int mends = g->options->guard;
-  s->replace_below = mends ? replace_below(g) : -1;
+  s->replace_below = mends ? replace_below(g) : g->take_up_below; /* a level that waits is no mending */
   s->watch = s->replace_below > 0 && unseen && g->to_replace == HT_LEVEL_64 ? ht_guard_watch_drop(g) : 0;
   s->watched = g->watched;
   s->replacing = (ht_cg_replacing){.allowed = mends && g->unaided && !unseen && g->to_replace < HT_LEVEL_64 && !(g->take_up_below > 0),
@@ -93,9 +93,9 @@ static void begin(ht_guard *g, double norm) {
   g->asked_window = 0;
   ht_guard_start_levels(g);
   ht_guard_note_levels(g);
-  g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(g, ht_guard_lowest_level(g)) : 0;
+  ht_guard_begin_drop(g);
   g->reference = g->watched = g->lowest = norm;
-  g->take_up_below = g->policy.later_drop > 0 && g->options->stopping == HT_STOPPING_TRUE ? g->policy.later_drop * norm : -1;
+  g->take_up_below = g->policy.later_drop > 0 ? g->policy.later_drop * norm : -1;
   g->claimed = INFINITY;
   g->futile = 0;
   g->improved_at = 0;

@@ -121,6 +121,7 @@ void ht_guard_give_up_level(ht_guard *guard);       /* it failed: over to the po
 void ht_guard_give_up_levels(ht_guard *guard);      /* all below FP64, for the rest of the solve */
 double ht_guard_usual_drop(ht_level level);         /* how far the residual may fall before it is first replaced; 0: never */
 double ht_guard_first_drop(const ht_guard *guard, ht_level level); /* the same, where no action says another */
+void ht_guard_begin_drop(ht_guard *guard); /* as at first for the levels in use, where the options have residuals replaced; else 0 */
 int ht_guard_meets_goal(const ht_guard *guard, double norm);
 /* x and its true residual from the loop's state; `change` is how far the loop's residual was from it. */
 ht_status ht_guard_refresh(ht_guard *guard, double *norm, double *change);

@@ -105,6 +105,11 @@ double ht_guard_first_drop(const ht_guard *g, ht_level level) {
   return g->asked_drop > 0 && level < HT_LEVEL_64 ? g->asked_drop : ht_guard_usual_drop(level);
 }
 
+void ht_guard_begin_drop(ht_guard *g) {
+  int replaces = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE;
+  g->drop = replaces ? ht_guard_first_drop(g, ht_guard_lowest_level(g)) : 0;
+}
+
 /* FP64 has left nothing to replace: the next fall counts from here. */
 void ht_guard_take_up_level(ht_guard *g) {
   g->take_up_below = -1;
@@ -112,7 +117,7 @@ void ht_guard_take_up_level(ht_guard *g) {
   enforce_floor(g);
   ht_guard_note_levels(g);
   g->reference = g->watched = g->loop->state.norm_r;
-  g->drop = ht_guard_first_drop(g, ht_guard_lowest_level(g));
+  ht_guard_begin_drop(g);
 }
 
 static void raise_floor(ht_guard *g, ht_level floor) {
@@ -120,7 +125,7 @@ static void raise_floor(ht_guard *g, ht_level floor) {
   ht_recorder_because(g->recorder, HT_TRACE_RAISE);
   enforce_floor(g);
   ht_guard_note_levels(g);
-  g->drop = g->policy.replaces && g->options->stopping == HT_STOPPING_TRUE ? ht_guard_first_drop(g, ht_guard_lowest_level(g)) : 0;
+  ht_guard_begin_drop(g);
 }
 
 /* An engine may hold a product of the old levels for the step that comes next, so that the residual is made true after that step. */

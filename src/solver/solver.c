@@ -202,9 +202,10 @@ static ht_status choose_symmetric(ht_solver *s) {
 
 /* The streaming engine reads each block at its own level, and decides by a network of its own: it is taken for a policy that wants that. */
 static ht_status choose_store_engine(ht_solver *s, int *engine) {
+  ht_learned **learned = s->policy_given ? &s->policy_given : &s->policy_read;
   int asked = s->options.solve.engine, tiles = 0;
   if (asked == HT_ENGINE_AUTO && !s->policy_fn && !s->chooser.choose && s->backend->engine_set_network)
-    HT_TRY(s->ctx, ht_policy_wants_tiles(s->ctx, &s->options.policy, &s->policy_read, &tiles));
+    HT_TRY(s->ctx, ht_policy_wants_tiles(s->ctx, &s->options.policy, learned, &tiles));
   *engine = asked == HT_ENGINE_PERSISTENT           ? HT_STORE_ENGINE_PERSISTENT
             : asked == HT_ENGINE_STREAMING || tiles ? HT_STORE_ENGINE_STREAMING
                                                     : HT_STORE_ENGINE_AUTO;

@@ -1,136 +1,120 @@
-/* What was learned against policies that always do the same. SPDX-License-Identifier: BSD-3-Clause */
+/* Policies that compete. SPDX-License-Identifier: BSD-3-Clause */
 #include "train/compete.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "solver/chooser.h"
 
-static const char *const names[HT_CONTESTANTS] = {"learned", "auto", "fixed:f64", "fixed:f32", "fixed:bf16", "budget"};
-enum { FP64 = 2 };
+static const char *const names[HT_RIVALS] = {"learned", "fixed:f64", "fixed:f32", "fixed:bf16", "auto", "budget"};
 
-const char *ht_contestant_name(int contestant) { return names[contestant]; }
+const char *ht_rival_name(int rival) { return names[rival]; }
+const char *ht_rival_policy(int rival) { return rival == HT_RIVAL_LEARNED ? NULL : names[rival]; }
 
-static const char *policy_of(int contestant) { return contestant == HT_CONTESTANT_LEARNED ? NULL : names[contestant]; }
+/* ---- a case ---- */
 
-/* ---- by the model ---- */
+enum { LEAST_ROUNDS = 5, MOST_ROUNDS = 12 };
 
-static ht_status model_case(ht_window *r, int k, const ht_network *network, double time[HT_CONTESTANTS]) {
-  for (int c = 0; c < HT_CONTESTANTS; c++) {
-    ht_judgement j;
-    if (ht_window_judge_case(r, k, c == HT_CONTESTANT_LEARNED ? network : NULL, policy_of(c), &j) != HT_OK) return ht_window_failure(r);
-    time[c] = j.reached ? j.time : INFINITY;
+/* A rival's costs, in ascending order. */
+typedef struct record {
+  double cost[MOST_ROUNDS];
+  int solves;
+} record;
+
+static void note(record *r, double cost) {
+  int at = r->solves++;
+  for (; at > 0 && r->cost[at - 1] > cost; at--) r->cost[at] = r->cost[at - 1];
+  r->cost[at] = cost;
+}
+
+static double least_of(const record *r) { return r->solves ? r->cost[0] : INFINITY; }
+
+/* A busy machine only makes solves longer, so that the least counts; the other ones of the lower third tell how far it can be trusted. */
+static double noise_of(const record *r) {
+  double least = least_of(r);
+  return r->solves > 1 && isfinite(least) ? r->cost[(r->solves + 2) / 3] / least - 1 : 0;
+}
+
+static double least_of_all(const ht_competition *c, const record *records) {
+  double least = INFINITY;
+  for (int k = 0; k < c->rivals; k++) least = fmin(least, least_of(&records[k]));
+  return least;
+}
+
+/* Whoever is far behind does not run again: after few solves, which may all have been disturbed, twice as slow is far. */
+static int is_in_the_running(const record *r, double least) {
+  static const double FAR = 1.5, FAR_AT_FIRST = 2;
+  return !r->solves || least_of(r) <= (r->solves < LEAST_ROUNDS ? FAR_AT_FIRST : FAR) * least;
+}
+
+static const double MARGIN = 0.01; /* what is not faster by so much is no faster */
+
+/* Another round would not change the order: what is as near as the noise is, is within the margin too. */
+static int is_clear(const ht_competition *c, const record *records) {
+  double least = least_of_all(c, records);
+  for (int k = 0; k < c->rivals; k++) {
+    double noise = noise_of(&records[k]), behind = least_of(&records[k]) / least - 1;
+    if (is_in_the_running(&records[k], least) && noise > MARGIN && behind < 2 * noise) return 0;
   }
-  return HT_OK;
+  return 1;
 }
 
-/* ---- by the clock ---- */
-
-enum { ROUNDS = 7 };
-static const double SECONDS_A_CASE = 30; /* after which no other round begins */
-
-static int choose_likeliest(void *user, const ht_policy_look *look) { return ht_policy_likeliest(user, look->feature); }
-
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static ht_status time_once(ht_window *r, ht_window_worker *w, ht_solver *solver, int contestant, double *seconds) {
-  ht_report report;
-  HT_TRY(r->ctx, ht_solver_pretend(solver, &(ht_pretence){.policy = policy_of(contestant)}));
-  memset(w->x, 0, (size_t)w->price.n * sizeof *w->x);
-  HT_TRY(r->ctx, ht_solver_solve(solver, 1, w->b, w->x, &report));
-  *seconds = report.outcome == HT_CONVERGED ? report.time_solve_s : INFINITY;
-  return HT_OK;
-}
-
-/* Everyone once unmeasured, then in turn; every second round in the opposite order. */
-static ht_status time_all(ht_window *r, ht_window_worker *w, ht_solver *solver, double median[HT_CONTESTANTS]) {
-  double seconds[HT_CONTESTANTS][ROUNDS], begun = ht_seconds();
-  int rounds = 0;
-  ht_right_side(w->matrix, r->options, 0, w->b);
-  for (int c = 0; c < HT_CONTESTANTS; c++) HT_TRY(r->ctx, time_once(r, w, solver, c, &seconds[c][0]));
-  while (rounds < ROUNDS && (!rounds || ht_seconds() - begun < SECONDS_A_CASE) && !ht_stop_requested(r->ctx)) {
-    for (int turn = 0; turn < HT_CONTESTANTS; turn++) {
-      int c = rounds % 2 ? HT_CONTESTANTS - 1 - turn : turn;
-      HT_TRY(r->ctx, time_once(r, w, solver, c, &seconds[c][rounds]));
+/* In turn, every second round in the opposite order. */
+static ht_status run_case(const ht_competition *c, int number, record *records, int *rounds) {
+  double begun = ht_seconds(), share = c->seconds / c->cases;
+  int most = c->measured ? MOST_ROUNDS : 1, round = 0;
+  for (; round < most && !(round >= LEAST_ROUNDS && is_clear(c, records)) && !(round && ht_seconds() - begun > share); round++) {
+    double least = least_of_all(c, records);
+    for (int turn = 0; turn < c->rivals; turn++) {
+      int k = round % 2 ? c->rivals - 1 - turn : turn;
+      double cost;
+      if (ht_stop_requested(c->ctx)) return HT_OK;
+      if (!is_in_the_running(&records[k], least)) continue;
+      HT_TRY(c->ctx, c->solve(c->user, number, k, &cost));
+      note(&records[k], cost);
     }
-    rounds++;
   }
-  for (int c = 0; c < HT_CONTESTANTS; c++) {
-    qsort(seconds[c], (size_t)(rounds ? rounds : 1), sizeof(double), ascending);
-    median[c] = seconds[c][rounds / 2];
-  }
-  return HT_OK;
-}
-
-static ht_status set_number(ht_solver *solver, const char *name, double value) {
-  char text[40];
-  snprintf(text, sizeof text, "%.17g", value);
-  return ht_solver_set_option(solver, name, text);
-}
-
-static ht_status time_on(ht_window *r, int k, ht_network *network, const char *backend, ht_solver *solver, double median[HT_CONTESTANTS]) {
-  ht_window_worker *w = &r->worker[k];
-  HT_TRY(r->ctx, ht_solver_set_option(solver, "backend", backend));
-  HT_TRY(r->ctx, ht_solver_set_option(solver, "precond", ht_window_precond(r, k)));
-  HT_TRY(r->ctx, set_number(solver, "rtol", r->options->rtol));
-  HT_TRY(r->ctx, set_number(solver, "max-iterations", 4 * (double)w->iterations_64[0] + 100));
-  HT_TRY(r->ctx, ht_solver_set_matrix(solver, w->matrix));
-  ht_policy_chooser chooser = r->chooser;
-  chooser.choose = choose_likeliest;
-  chooser.user = network;
-  chooser.deployed = 1;
-  ht_solver_set_chooser(solver, &chooser);
-  HT_TRY(r->ctx, ht_solver_prepare(solver));
-  HT_TRY(r->ctx, time_all(r, w, solver, median));
-  return HT_OK;
-}
-
-static ht_status time_case(ht_window *r, int k, const ht_network *network, const char *backend, double time[HT_CONTESTANTS]) {
-  ht_solver *solver;
-  ht_network deployed = *network;
-  HT_TRY(r->ctx, ht_solver_create(r->ctx, NULL, &solver));
-  ht_status status = time_on(r, k, &deployed, backend, solver, time);
-  ht_solver_destroy(solver);
-  if (status != HT_OK) return ht_trace(r->ctx, status, __func__, __FILE__, __LINE__);
-  double by = time[FP64];
-  for (int c = 0; c < HT_CONTESTANTS; c++) time[c] = isfinite(by) ? time[c] / by : 1; /* a system that FP64 does not solve tells nothing */
+  if (round > *rounds) *rounds = round;
   return HT_OK;
 }
 
 /* ---- all ---- */
 
-/* What was learned has to be faster by a hundredth: less is hard to tell from the clock's noise, and needs no network. */
-static int find_winner(const double time[HT_CONTESTANTS]) {
-  static const double FASTER = 0.99;
-  int best = HT_CONTESTANT_LEARNED + 1;
-  for (int c = best + 1; c < HT_CONTESTANTS; c++)
-    if (time[c] < time[best]) best = c;
-  return isfinite(time[HT_CONTESTANT_LEARNED]) && time[HT_CONTESTANT_LEARNED] <= FASTER * time[best] ? HT_CONTESTANT_LEARNED : best;
+static int is_faster(const ht_contest *c, int rival, int than) {
+  double margin = fmax(MARGIN, fmax(c->noise[rival], c->noise[than]));
+  return c->time[rival] < (1 - margin) * c->time[than];
 }
 
-ht_status ht_compete(ht_window *r, const ht_network *network, const char *backend, int measured, ht_contest *contest) {
-  double sum[HT_CONTESTANTS] = {0};
-  int cases = 0;
-  *contest = (ht_contest){.measured = measured};
-  for (int k = 0; k < r->cases; k++) {
-    double time[HT_CONTESTANTS] = {0};
-    if (r->worker[k].idle) continue;
-    HT_TRY(r->ctx, measured ? time_case(r, k, network, backend, time) : model_case(r, k, network, time));
-    for (int c = 0; c < HT_CONTESTANTS; c++) sum[c] += log(time[c]);
-    cases++;
+static int find_winner(const ht_contest *c) {
+  int best = HT_RIVAL_64;
+  for (int k = best + 1; k < c->rivals; k++)
+    if (is_faster(c, k, best)) best = k;
+  return is_faster(c, HT_RIVAL_LEARNED, best) ? HT_RIVAL_LEARNED : best;
+}
+
+ht_status ht_compete(const ht_competition *c, ht_contest *contest) {
+  int told = 0;
+  *contest = (ht_contest){.rivals = c->rivals, .measured = c->measured};
+  for (int number = 0; number < c->cases && !ht_stop_requested(c->ctx); number++) {
+    record records[HT_RIVALS] = {{{0}, 0}};
+    HT_TRY(c->ctx, run_case(c, number, records, &contest->rounds));
+    double by = least_of(&records[HT_RIVAL_64]);
+    if (!isfinite(by)) continue; /* what FP64 does not solve tells nothing */
+    told++;
+    for (int k = 0; k < c->rivals; k++) contest->time[k] += log(least_of(&records[k]) / by);
+    for (int k = 0; k < c->rivals && c->measured; k++) contest->noise[k] += noise_of(&records[k]);
   }
-  for (int c = 0; c < HT_CONTESTANTS; c++) contest->time[c] = exp(sum[c] / cases);
-  contest->winner = find_winner(contest->time);
+  for (int k = 0; k < c->rivals && told; k++) contest->noise[k] /= told;
+  for (int k = 0; k < c->rivals; k++) contest->time[k] = told ? exp(contest->time[k] / told) : 1;
+  contest->winner = find_winner(contest);
   return HT_OK;
 }
 
-void ht_contest_print(const ht_contest *contest, const char *backend, char *text, size_t size) {
+void ht_contest_print(const ht_contest *c, const char *where, char *text, size_t size) {
   size_t used = 0;
-  for (int c = 0; c < HT_CONTESTANTS && used < size; c++)
-    used += (size_t)snprintf(text + used, size - used, "%s%s %.3f", c ? ", " : "", names[c], contest->time[c]);
-  if (used < size)
-    snprintf(text + used, size - used, contest->measured ? " of FP64's time, measured on %s" : " of FP64's time, by the model", backend);
+  for (int k = 0; k < c->rivals && used < size; k++)
+    used += (size_t)snprintf(text + used, size - used, "%s%s %.3f", k ? ", " : "", names[k], c->time[k]);
+  if (used >= size) return;
+  if (c->measured)
+    snprintf(text + used, size - used, " of FP64's time, measured on %s, good to %.1f %%", where,
+             100 * fmax(c->noise[c->winner], c->noise[HT_RIVAL_64]));
+  else
+    snprintf(text + used, size - used, " of FP64's time, by the model of %s", where);
 }

@@ -1,21 +1,45 @@
-/* What was learned against policies that always do the same. SPDX-License-Identifier: BSD-3-Clause */
+/* Policies that compete: what was learned, and ones that always do the same. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_TRAIN_COMPETE_H
 #define HT_TRAIN_COMPETE_H
-#include "train/window.h"
+#include "base/context.h"
 
-/* HT_CONTESTANT_LEARNED, and policies by name. */
-enum { HT_CONTESTANT_LEARNED, HT_CONTESTANTS = 6 };
+/* What was learned, and then from the simplest on: of policies that are as fast the first of these is chosen. */
+enum {
+  HT_RIVAL_LEARNED,
+  HT_RIVAL_64,
+  HT_RIVAL_32,
+  HT_RIVAL_16,
+  HT_RIVALS_FIXED,
+  HT_RIVAL_AUTO = HT_RIVALS_FIXED,
+  HT_RIVAL_BUDGET,
+  HT_RIVALS
+};
+
+const char *ht_rival_name(int rival);   /* as a policy's; "learned" */
+const char *ht_rival_policy(int rival); /* NULL: what was learned */
+
+/* What kinds of policies differ in. */
+typedef struct ht_competition {
+  ht_context *ctx;
+  int rivals; /* the first so many */
+  int cases;
+  int measured;   /* costs are seconds of a clock, of which there is a least and some noise; else one solve tells all */
+  double seconds; /* measured: after which no other round begins, all cases together */
+  void *user;
+  /* One solve; *cost infinite where it did not reach the tolerance. All of a case come before the next case's. */
+  ht_status (*solve)(void *user, int number, int rival, double *cost);
+} ht_competition;
 
 typedef struct ht_contest {
-  double time[HT_CONTESTANTS]; /* by FP64's, geometric mean over the cases; infinite where one is not solved */
-  int winner, measured;
+  double time[HT_RIVALS];  /* by FP64's, the geometric mean over the cases that FP64 solves; infinite where one of them is not solved */
+  double noise[HT_RIVALS]; /* share of a measured time by which another solve may be faster, the mean over the cases */
+  int rivals, measured, winner;
+  int rounds; /* most of a case */
 } ht_contest;
 
-const char *ht_contestant_name(int contestant);
-
-/* By the model of time on the CPU, or measured on the backend: solves in turn, medians. */
-ht_status ht_compete(ht_window *window, const ht_network *network, const char *backend, int measured, ht_contest *contest);
-/* As a line of text. */
-void ht_contest_print(const ht_contest *contest, const char *backend, char *text, size_t size);
+/* Where a stop is requested meanwhile the contest is worth nothing. */
+ht_status ht_compete(const ht_competition *competition, ht_contest *contest);
+/* As a line of text; where: the machine that was measured on, or whose model it was. */
+void ht_contest_print(const ht_contest *contest, const char *where, char *text, size_t size);
 
 #endif

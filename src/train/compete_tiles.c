@@ -1,38 +1,49 @@
-/* The network against constant levels. SPDX-License-Identifier: BSD-3-Clause */
-#include "train/compete_tiles.h"
+/* The last word of a training of policies that give each block its level: the network against one level throughout, as the solver solves
+ * with them behind its guard. SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "halftone/solver.h"
 #include "policy/learned_file.h"
 #include "solver/chooser.h"
-#include "train/device.h"
 #include "train/saving.h"
+#include "train/trainer.h"
 
-const char *const ht_rival_names[HT_RIVALS] = {"learned", "fixed:f64", "fixed:f32", "fixed:bf16"};
+enum { SYSTEMS = 2 }; /* of a matrix: A*1, which column sums favour, and a random b, which they do not */
 
-/* What is not better by so much is no better. */
-static const double MARGIN = 0.99;
+/* The solvers of the matrix that is on. What a store is made for depends on who decides, so that the network has its own. */
+typedef struct contest {
+  ht_trainer *trainer;
+  int measured, matrix;
+  ht_solver *network, *fixed;
+  double *b, *x;
+} contest;
 
-enum { SYSTEMS = 2, CLOCKED = 5 }; /* CLOCKED: solves on a device, of which the fastest counts */
+static void release(contest *c) {
+  ht_solver_destroy(c->network);
+  ht_solver_destroy(c->fixed);
+  ht_release(c->trainer->ctx, c->b);
+  c->network = c->fixed = NULL;
+  c->b = c->x = NULL;
+}
 
-static ht_status set_up(const ht_trainer *t, const ht_environment *e, ht_solver *solver) {
-  const ht_train_options *o = &t->options;
+static ht_status make_solver(const contest *c, const char *policy, ht_solver **solver) {
+  const ht_trainer *t = c->trainer;
+  const ht_environment *e = t->environment[c->matrix];
   char rtol[40], most[40];
-  int tiles = o->format == HT_TRAIN_TILECSC, on_device = !ht_backend_is_host(t->ctx, t->backend);
-  snprintf(rtol, sizeof rtol, "%.17g", o->rtol);
-  snprintf(most, sizeof most, "%lld", 4 * (long long)e->iterations_64 + 100);
-  const char *const options[][2] = {{"precond", "none"}, /* as in the episodes */
+  int tiles = t->options.format == HT_TRAIN_TILECSC;
+  snprintf(rtol, sizeof rtol, "%.17g", t->options.rtol);
+  snprintf(most, sizeof most, "%lld", (long long)ht_most_to_compete(e->iterations_64));
+  const char *const options[][2] = {{"policy", policy},
+                                    {"precond", "none"}, /* as in the episodes */
                                     {"rtol", rtol},
                                     {"max-iterations", most},
-                                    {"backend", !on_device                           ? "cpu"
-                                                : strcmp(t->options.backend, "auto") ? t->options.backend
-                                                                                     : "cuda"},
+                                    {"backend", ht_trainer_where(t)},
                                     {"format", tiles ? "tilecsc" : "split"},
                                     {"ordering", tiles ? "natural" : "auto"},
-                                    {"engine", tiles && on_device ? "paper" : "auto"}};
-  for (size_t k = 0; k < sizeof options / sizeof *options; k++) HT_TRY(t->ctx, ht_solver_set_option(solver, options[k][0], options[k][1]));
-  return ht_solver_set_matrix(solver, e->matrix);
+                                    {"engine", tiles && t->device ? "paper" : "auto"}};
+  HT_TRY(t->ctx, ht_solver_create(t->ctx, NULL, solver));
+  for (size_t k = 0; k < sizeof options / sizeof *options; k++) HT_TRY(t->ctx, ht_solver_set_option(*solver, options[k][0], options[k][1]));
+  return ht_solver_set_matrix(*solver, e->matrix);
 }
 
 /* The policy as it would be read from its file. */
@@ -46,66 +57,61 @@ static ht_status enter_network(ht_trainer *t, ht_solver *solver) {
   return HT_OK;
 }
 
-/* By the model, in bytes; on a device by the clock, in seconds. */
-static double time_of(const ht_trainer *t, int matrix, const ht_solver *solver, const ht_report *report) {
+static ht_status begin_matrix(contest *c, int matrix) {
+  ht_trainer *t = c->trainer;
+  int64_t n = t->environment[matrix]->n;
+  release(c);
+  c->matrix = matrix;
+  HT_TRY(t->ctx, ht_allocate(t->ctx, 2 * n, sizeof *c->b, &c->b));
+  c->x = c->b + n;
+  HT_TRY(t->ctx, make_solver(c, "learned:network", &c->network));
+  HT_TRY(t->ctx, make_solver(c, ht_rival_name(HT_RIVAL_64), &c->fixed));
+  HT_TRY(t->ctx, enter_network(t, c->network));
+  HT_TRY(t->ctx, ht_solver_prepare(c->network));
+  HT_TRY(t->ctx, ht_solver_prepare(c->fixed));
+  return HT_OK;
+}
+
+/* In bytes that memory delivers meanwhile. */
+static double modelled(const contest *c, const ht_solver *solver, const ht_report *report) {
   double bytes = 0;
-  if (report->outcome != HT_CONVERGED) return INFINITY;
-  if (!t->saving[matrix]) return report->time_solve_s;
   for (int level = 0; level < HT_LEVELS; level++) bytes += ht_solver_bytes(solver)[level];
   const ht_stand stand = {.iterations = report->iterations,
                           .exact_products = report->products - report->iterations,
                           .looks = ht_solver_looks(solver),
                           .bytes = bytes};
-  return ht_price_cost(&t->saving[matrix]->price[0], &stand);
+  return ht_price_cost(&c->trainer->saving[c->matrix]->price[0], &stand);
 }
 
-static ht_status run(ht_trainer *t, int matrix, int candidate, ht_solver *solver, const double *b, double *x, double *time) {
-  ht_report report;
-  int solves = t->saving[matrix] ? 1 : CLOCKED;
-  HT_TRY(t->ctx, ht_solver_set_option(solver, "policy", candidate == HT_RIVAL_NETWORK ? "learned:network" : ht_rival_names[candidate]));
-  if (candidate == HT_RIVAL_NETWORK) HT_TRY(t->ctx, enter_network(t, solver));
-  *time = INFINITY;
-  for (int k = 0; k < solves; k++) {
-    memset(x, 0, (size_t)t->environment[matrix]->n * sizeof *x);
-    HT_TRY(t->ctx, ht_solver_solve(solver, 1, b, x, &report));
-    *time = fmin(*time, time_of(t, matrix, solver, &report));
-  }
-  return HT_OK;
-}
-
-/* On A*1, which column sums favour, and on a random b, which they do not. Adds each one's time by FP64's. */
-static ht_status compare(ht_trainer *t, int matrix, ht_solver *solver, double *vectors, double sum[HT_RIVALS]) {
-  const ht_environment *e = t->environment[matrix];
+static ht_status solve(void *user, int number, int rival, double *cost) {
+  contest *c = user;
+  ht_trainer *t = c->trainer;
   ht_train_options options = t->options;
-  HT_TRY(t->ctx, set_up(t, e, solver));
-  for (options.rhs = HT_RIGHT_SIDE_ONES; options.rhs <= HT_RIGHT_SIDE_RANDOM; options.rhs++) {
-    double time[HT_RIVALS];
-    ht_right_side(e->matrix, &options, 0, vectors);
-    for (int k = 0; k < HT_RIVALS; k++) HT_TRY(t->ctx, run(t, matrix, k, solver, vectors, vectors + e->n, &time[k]));
-    double by = time[HT_RIVAL_64];
-    for (int k = 0; k < HT_RIVALS; k++) sum[k] += (isfinite(by) ? time[k] / by : 1) / SYSTEMS; /* what FP64 does not solve tells nothing */
-  }
+  ht_report report;
+  if (c->matrix != number / SYSTEMS) HT_TRY(t->ctx, begin_matrix(c, number / SYSTEMS));
+  const ht_environment *e = t->environment[c->matrix];
+  ht_solver *solver = rival == HT_RIVAL_LEARNED ? c->network : c->fixed;
+  const ht_pretence pretence = {.policy = ht_rival_policy(rival), .device = ht_solver_facts(solver)->device};
+  if (rival != HT_RIVAL_LEARNED) HT_TRY(t->ctx, ht_solver_pretend(solver, &pretence));
+  options.rhs = number % SYSTEMS ? HT_RIGHT_SIDE_RANDOM : HT_RIGHT_SIDE_ONES;
+  ht_right_side(e->matrix, &options, 0, c->b);
+  memset(c->x, 0, (size_t)e->n * sizeof *c->x);
+  HT_TRY(t->ctx, ht_solver_solve(solver, 1, c->b, c->x, &report));
+  *cost = report.outcome != HT_CONVERGED ? INFINITY : c->measured ? report.time_solve_s : modelled(c, solver, &report);
+  ht_trainer_tell(t, HT_TRAIN_COMPETES);
   return HT_OK;
 }
 
-static ht_status compare_on(ht_trainer *t, int matrix, double sum[HT_RIVALS]) {
-  double *vectors;
-  ht_solver *solver = NULL;
-  HT_TRY(t->ctx, ht_allocate(t->ctx, 2 * t->environment[matrix]->n, sizeof *vectors, &vectors));
-  ht_status status = ht_solver_create(t->ctx, NULL, &solver);
-  if (status == HT_OK) status = compare(t, matrix, solver, vectors, sum);
-  ht_solver_destroy(solver);
-  ht_release(t->ctx, vectors);
+ht_status ht_compete_tiles(ht_trainer *t, int measured, double seconds, ht_contest *result) {
+  contest c = {.trainer = t, .measured = measured, .matrix = -1};
+  const ht_competition competition = {.ctx = t->ctx,
+                                      .rivals = HT_RIVALS_FIXED,
+                                      .cases = SYSTEMS * t->matrices,
+                                      .measured = measured,
+                                      .seconds = seconds,
+                                      .user = &c,
+                                      .solve = solve};
+  ht_status status = ht_compete(&competition, result);
+  release(&c);
   return status;
-}
-
-ht_status ht_compete_tiles(ht_trainer *t, double time[HT_RIVALS], int *best) {
-  static const int order[] = {HT_RIVAL_32, HT_RIVAL_16, HT_RIVAL_NETWORK};
-  memset(time, 0, HT_RIVALS * sizeof *time);
-  for (int k = 0; k < t->matrices; k++) HT_TRY(t->ctx, compare_on(t, k, time));
-  for (int k = 0; k < HT_RIVALS; k++) time[k] /= t->matrices;
-  *best = HT_RIVAL_64;
-  for (size_t k = 0; k < sizeof order / sizeof *order; k++)
-    if (time[order[k]] < MARGIN * time[*best]) *best = order[k];
-  return HT_OK;
 }

@@ -1,6 +1,7 @@
 /* Training on a device. SPDX-License-Identifier: BSD-3-Clause */
 #include "train/device.h"
 #include <string.h>
+#include "solver/choose_backend.h"
 #include "train/view.h"
 
 /* Below this the CPU is done before a GPU has been started. */
@@ -16,12 +17,18 @@ static const char *only_on_cpu(const ht_train_options *o) {
   if (o->reward != HT_REWARD_PAPER) return "a device learns from the reward paper alone";
   if (o->format != HT_TRAIN_TILECSC) return "a device rounds as the storage tilecsc does";
   if (o->replace != HT_REPLACE_NO) return "a device replaces no residual";
+  if (o->compete == HT_COMPETE_YES && o->judge == HT_JUDGE_MODEL) return "what a device learns competes by the clock";
   return NULL;
 }
 
-/* A policy for whole matrices learns on the CPU, which is taken for the device, and is judged there. */
-static ht_status learn_elsewhere(ht_trainer *t) {
-  t->device = t->backend;
+/* What is learned on the CPU may be for the device all the same, and competes there. */
+static ht_status learn_elsewhere(ht_trainer *t, const char *reason) {
+  const ht_train_options *o = &t->options;
+  HT_CHECK(
+      t->ctx, o->state == HT_STATE_FEATURES || (o->compete == HT_COMPETE_YES && o->judge != HT_JUDGE_MODEL), HT_UNSUPPORTED,
+      "%s, and nothing would be done on the %s backend: let the policy compete there, by the clock, with --compete yes, or use --reward "
+      "paper with what it stands for, or --backend cpu",
+      reason, t->backend->name);
   HT_TRY(t->ctx, ht_backend_find(t->ctx, "cpu", &t->backend));
   return HT_OK;
 }
@@ -29,11 +36,24 @@ static ht_status learn_elsewhere(ht_trainer *t) {
 static ht_status take(ht_trainer *t, const char *name) {
   const char *reason = only_on_cpu(&t->options);
   HT_TRY(t->ctx, ht_backend_find(t->ctx, name, &t->backend));
-  if (ht_backend_is_host(t->ctx, t->backend)) return HT_OK;
-  if (t->options.state == HT_STATE_FEATURES) return learn_elsewhere(t);
+  t->device = ht_backend_is_host(t->ctx, t->backend) ? NULL : t->backend;
+  if (!t->device) return HT_OK;
+  if (reason) return learn_elsewhere(t, reason);
   HT_CHECK(t->ctx, t->backend->learner_create, HT_UNSUPPORTED, "the %s backend does not train; use --backend cpu", t->backend->name);
-  HT_CHECK(t->ctx, !reason, HT_UNSUPPORTED, "%s; use --reward paper with what it stands for, or --backend cpu", reason);
   return HT_OK;
+}
+
+/* Whether the solver would take a device for one of the matrices, so that this is where a policy for them is to be fast. */
+static int is_solved_on_device(ht_trainer *t) {
+  struct ht_options options;
+  const ht_backend *backend;
+  char why[HT_REPORT_TEXT];
+  int64_t most = 0;
+  int any = t->options.machine == HT_MACHINE_ANY || (t->options.machine == HT_MACHINE_AUTO && t->matrices > 1);
+  if (t->options.compete != HT_COMPETE_YES || t->options.judge == HT_JUDGE_MODEL || any) return 0;
+  for (int k = 0; k < t->matrices; k++) most = t->matrix[k]->nnz > most ? t->matrix[k]->nnz : most;
+  ht_options_set_defaults(&options);
+  return ht_choose_backend(t->ctx, &options, most, &backend, why) == HT_OK && !ht_backend_is_host(t->ctx, backend);
 }
 
 static ht_status choose(ht_trainer *t) {
@@ -41,7 +61,7 @@ static ht_status choose(ht_trainer *t) {
   t->chosen = 0;
   if (strcmp(t->options.backend, "auto") != 0) return take(t, t->options.backend);
   for (int k = 0; k < t->matrices; k++) nonzeros += t->matrix[k]->nnz;
-  if (!only_on_cpu(&t->options) && nonzeros >= LEAST_NONZEROS) {
+  if (only_on_cpu(&t->options) ? is_solved_on_device(t) : nonzeros >= LEAST_NONZEROS) {
     t->chosen = take(t, "cuda") == HT_OK;
     if (t->chosen) return HT_OK;
     ht_log(t->ctx, HT_LOG_INFO, "training on the CPU: %s", ht_context_error(t->ctx));
@@ -74,7 +94,16 @@ int ht_device_give_up(ht_trainer *t, ht_status status) {
   ht_log(t->ctx, HT_LOG_INFO, "training on the CPU: %s", ht_context_error(t->ctx));
   ht_context_clear_error(t->ctx);
   t->options.lanes = t->lanes_asked;
+  t->device = NULL;
   return ht_backend_find(t->ctx, "cpu", &t->backend) == HT_OK && choose_lanes(t) == HT_OK;
+}
+
+int ht_device_is_left(ht_trainer *t, ht_status status) {
+  if (!t->chosen || t->learner || (status != HT_NO_MEMORY && status != HT_UNSUPPORTED && status != HT_DEVICE)) return 0;
+  ht_log(t->ctx, HT_LOG_INFO, "competing on the CPU: %s", ht_context_error(t->ctx));
+  ht_context_clear_error(t->ctx);
+  t->device = NULL;
+  return 1;
 }
 
 /* ---- the learner ---- */

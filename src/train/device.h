@@ -3,11 +3,13 @@
 #define HT_TRAIN_DEVICE_H
 #include "train/trainer.h"
 
-/* The backend that the option asks for, and the number of lanes; on the host t->backend is the CPU's. */
+/* The backend that the option asks for, and the number of lanes; on the host t->backend is the CPU's. t->device: what the policy is for. */
 ht_status ht_device_choose(ht_trainer *trainer);
 static inline int ht_trains_on_device(const ht_trainer *t) { return t->backend->learner_create != NULL; }
 /* After a failure of a device that was chosen by itself: 1, and the trainer is to be prepared for the CPU. */
 int ht_device_give_up(ht_trainer *trainer, ht_status status);
+/* The same of a competition alone: 1, and it is to be held on the CPU. */
+int ht_device_is_left(ht_trainer *trainer, ht_status status);
 
 /* From the environments, the network and the rollout's shape; makes the environments' FP64 solves. */
 ht_status ht_device_prepare(ht_trainer *trainer);

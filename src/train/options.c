@@ -76,20 +76,37 @@ void ht_train_options_settle(ht_train_options *o) {
   if (o->gamma < 0) o->gamma = paper ? 0.99 : 1;
   if (o->gae_lambda < 0) o->gae_lambda = paper ? 0.95 : 0.9;
   if (o->compete == HT_COMPETE_AUTO)
-    o->compete = o->reward == HT_REWARD_TIME && o->state == HT_STATE_PAPER && o->replace == HT_REPLACE_YES ? HT_COMPETE_YES : HT_COMPETE_NO;
+    o->compete = o->reward == HT_REWARD_TIME && o->replace == HT_REPLACE_YES ? HT_COMPETE_YES : HT_COMPETE_NO;
   if (o->entropy_weight < 0) o->entropy_weight = paper ? 0.02 : 0.002;
+}
+
+/* Options without effect on anything else. */
+static const char *const of_features[] = {"actions", "precond", "late", "machine"}, *const of_paper[] = {"credit", "tile-cost"};
+
+static int is_default(const ht_train_options *o, const char *name) {
+  char text[HT_OPTION_TEXT_SIZE];
+  int i = 0;
+  while (strcmp(ht_train_option_at(i)->name, name)) i++;
+  ht_train_options_print(o, i, text);
+  return !strcmp(text, public_rows[i].default_value);
 }
 
 ht_status ht_train_options_check(ht_context *ctx, const ht_train_options *o) {
   int features = o->state == HT_STATE_FEATURES;
   HT_CHECK(ctx, !features || o->reward == HT_REWARD_TIME, HT_BAD_OPTION,
            "the state features is trained with the reward time; use --reward auto");
-  HT_CHECK(ctx, !features || o->compete == HT_COMPETE_NO, HT_BAD_OPTION,
-           "a policy of the state features does not compete with constant levels, which are among its actions; use --compete no");
   HT_CHECK(ctx, !features || o->format == HT_TRAIN_SPLIT, HT_BAD_OPTION, "the state features is trained with --format split");
   HT_CHECK(ctx, !features || o->replace == HT_REPLACE_YES, HT_BAD_OPTION,
            "with the state features the solver replaces residuals itself; "
            "use --replace auto");
+  HT_CHECK(ctx, o->compete == HT_COMPETE_YES || o->judge == HT_JUDGE_AUTO, HT_BAD_OPTION,
+           "--judge says how policies compete, and here none does; use --compete yes, or leave --judge out");
+  for (size_t k = 0; k < sizeof of_features / sizeof *of_features && !features; k++)
+    HT_CHECK(ctx, is_default(o, of_features[k]), HT_BAD_OPTION, "--%s is for the state features; use --state features, or leave it out",
+             of_features[k]);
+  for (size_t k = 0; k < sizeof of_paper / sizeof *of_paper && o->reward != HT_REWARD_PAPER; k++)
+    HT_CHECK(ctx, is_default(o, of_paper[k]), HT_BAD_OPTION, "--%s is for the reward paper; use --reward paper, or leave it out",
+             of_paper[k]);
   return HT_OK;
 }
 

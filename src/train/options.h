@@ -16,7 +16,8 @@ enum { HT_CREDIT_OWN, HT_CREDIT_SHARED };
 enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
 
 #define HT_TRAIN_OPTIONS(X)                                                                                                                \
-  X(INTEGER, episodes, 1000, 1, 1e9, AT_SOLVE, NULL, "solves to learn from, or, with the state features, passes over all of them")         \
+  X(INTEGER, episodes, 1000, 1, 1e9, AT_SOLVE, NULL,                                                                                       \
+    "solves to learn from, and whatever more of them end in the last update; with the state features, passes over all of them")            \
   X(INTEGER, seed, 1, 0, 9e15, AT_SOLVE, NULL, "of all that is random; the same seed gives the same policy, to the bit")                   \
   X(CHOICE, state, 0, 0, 1, AT_SOLVE, "paper|features",                                                                                    \
     "what the policy sees: the direction, 64 entries at a time, without its size; or the whole solve in dimensionless numbers")            \
@@ -32,8 +33,8 @@ enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
   X(CHOICE, machine, 0, 0, 2, AT_SOLVE, "auto|any|this",                                                                                   \
     "whose time it is (state features): that of any size of cache, or of this one's; auto: this one's with one matrix")                    \
   X(CHOICE, judge, 0, 0, 2, AT_SOLVE, "auto|model|time",                                                                                   \
-    "how the policy competes with those that always do the same (state features): by modelled time, or by that of solves on the backend, " \
-    "which auto takes on a GPU")                                                                                                           \
+    "how policies compete at the end: by modelled time, or by a clock, in turn on the backend, until their order is clear, but not for "   \
+    "longer than half of the time before; auto: by the clock on a GPU")                                                                    \
   X(CHOICE, rhs, 0, 0, 2, AT_SOLVE, "auto|ones|random",                                                                                    \
     "right-hand side of an episode: A*1, or random entries that change with it; auto: ones with the reward paper, else random")            \
   X(CHOICE, format, 0, 0, 2, AT_SOLVE, "auto|split|tilecsc",                                                                               \
@@ -44,8 +45,8 @@ enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
   X(INTEGER, max_iterations, 10000, 1, 1e9, AT_SOLVE, NULL, "most iterations of the FP64 solve; an episode takes 1.5 times its own")       \
   X(INTEGER, patience, 300, 0, 1e9, AT_SOLVE, NULL, "episodes without a better mean return after which training ends; 0: never")           \
   X(INTEGER, interval, 0, 0, 4096, AT_SOLVE, NULL,                                                                                         \
-    "iterations between two decisions; 0: with the reward paper the longest that delays under 10 % of the rises, else the one with the "   \
-    "least traffic")                                                                                                                       \
+    "iterations between two decisions; 0: with the reward paper the longest that delays under 10 % of the rises, else of 64, 32, ... the " \
+    "first that half of it is no faster than, looks included")                                                                             \
   X(INTEGER, hidden, 64, 1, 256, AT_SOLVE, NULL, "units a layer")                                                                          \
   X(REAL, learning_rate, 0, 0, 1, AT_SOLVE, NULL, "of Adam; 0: 1e-4 with the reward paper, 2e-3 with the state features, else 3e-4")       \
   X(REAL, gamma, -1, -1, 1, AT_SOLVE, NULL, "discount; -1: 0.99 with the reward paper, else 1")                                            \
@@ -67,13 +68,13 @@ enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
   X(INTEGER, lanes, 0, 0, 4096, AT_SOLVE, NULL,                                                                                            \
     "solves that run side by side, each with an equal part of an update's transitions; 0: 8, or about 32 on a GPU")                        \
   X(CHOICE, compete, 0, 0, 2, AT_SOLVE, "auto|yes|no",                                                                                     \
-    "at the end keep the best of the network and of FP64, FP32 and 16 bits throughout, as the solver solves with them behind its guard, "  \
-    "by "                                                                                                                                  \
-    "modelled time, on a GPU by the clock (state paper); auto: with the reward time")                                                      \
+    "at the end keep the fastest of what was learned, of FP64, FP32 and 16 bits throughout, and with the state features of auto and "      \
+    "budget, "                                                                                                                             \
+    "as the solver solves with them behind its guard; what is as fast as a simpler one, to a per cent or the clock's noise, loses to it; " \
+    "auto: with the reward time where residuals are replaced")                                                                             \
   X(TEXT, backend, 0, 0, 0, AT_SOLVE, "auto",                                                                                              \
-    "where solves and updates run: auto, cpu, cuda, or cuda:N for the N-th device from 0; a GPU takes the reward paper, and judges "       \
-    "policies for "                                                                                                                        \
-    "whole matrices, which learn on the CPU")
+    "what the policy is for, and competes on: auto, cpu, cuda, or cuda:N for the N-th device from 0; a GPU learns from the reward paper, " \
+    "what else there is to learn is learned on the CPU; auto: a GPU where it learns, or where solve would take it")
 
 HT_OPTION_STRUCT(ht_train_options, HT_TRAIN_OPTIONS);
 

@@ -59,6 +59,7 @@ static uint64_t fingerprint(const ht_trainer *t) {
   ht_train_options o = t->options;
   o.episodes = o.patience = o.lanes = 0;         /* lanes: the header has them */
   if (o.state == HT_STATE_PAPER) o.interval = 0; /* chosen at the end */
+  o.judge = o.compete = 0;                       /* what was learned does not depend on it */
   o.backend[0] = 0;
   ht_train_options_settle(&o);
   uint64_t hash = 0;

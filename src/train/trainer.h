@@ -1,6 +1,7 @@
 /* Inside of ht_trainer. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_TRAIN_TRAINER_H
 #define HT_TRAIN_TRAINER_H
+#include <string.h>
 #include "halftone/train.h"
 #include "policy/learned.h"
 #include "train/compete.h"
@@ -32,7 +33,7 @@ struct ht_trainer {
   int prepared;
   const ht_backend *backend;    /* where solves and updates run */
   int chosen;                   /* a device, by itself */
-  const ht_backend *device;     /* of the state features: the one that the policy is for; NULL: the CPU */
+  const ht_backend *device;     /* that the policy is for, and competes on; NULL: the CPU */
   int64_t lanes_asked;          /* as the option was given */
   ht_learner *learner;          /* of a device; it then has weights, moments and lanes */
   ht_network network, deployed; /* deployed: the best weights, then as 16 bits */
@@ -47,13 +48,37 @@ struct ht_trainer {
   int64_t *iterations, room;
   int64_t interval;
   char fastest[16], contest[256]; /* chosen and contest of ht_learned */
-  double time_rollout_s, time_update_s, time_judge_s;
+  double started;                 /* of the run on its way */
+  ht_train_phase phase;           /* that a callback was last told of */
+  int64_t phase_solves;
+  double time_rollout_s, time_update_s, time_judge_s, time_contest_s;
   void *bytes; /* what was last handed out */
 };
 
-/* trainer.c: everything but the weights' values. */
+static inline int ht_trains_windows(const ht_trainer *t) { return t->options.state == HT_STATE_FEATURES; }
+static inline ht_learned_kind ht_trainer_kind(const ht_trainer *t) { return ht_trains_windows(t) ? HT_LEARNED_WINDOW : HT_LEARNED_TILES; }
+
+/* trainer_make.c: everything but the weights' values, and what all of it gives back. */
 ht_status ht_trainer_prepare(ht_trainer *trainer);
-int ht_trainer_cases(const ht_trainer *trainer);
+void ht_trainer_forget(ht_trainer *trainer);
+/* trainer.c: for the history of so many episodes. */
 ht_status ht_trainer_make_room(ht_trainer *trainer, int64_t episodes);
+/* What is being done now, for a callback, which may have the context's stop requested. */
+void ht_trainer_tell(ht_trainer *trainer, ht_train_phase phase);
+/* The backend that the policy competes on, as an option. */
+static inline const char *ht_trainer_where(const ht_trainer *t) {
+  return !t->device ? "cpu" : strcmp(t->options.backend, "auto") ? t->options.backend : "cuda";
+}
+/* Iterations of who competes, by FP64's: in their second half the guard looks to the end, so that one and a half are free. */
+static inline int64_t ht_most_to_compete(int64_t iterations_64) { return 3 * iterations_64 + 100; }
+/* compete_tiles.c, compete_windows.c: what was learned against policies that always do the same. `seconds` are for what is measured. */
+ht_status ht_compete_tiles(ht_trainer *trainer, int measured, double seconds, ht_contest *contest);
+ht_status ht_compete_windows(ht_trainer *trainer, int measured, double seconds, ht_contest *contest);
+/* verdict.c: keep the weights if they deploy better than those kept, not more often than is cheap beside the episodes; and, at the end,
+ * what the best ones come to: their interval, the report's part about the solves with them, and what is chosen. Where a stop is or
+ * becomes requested, the policy is what there is, unjudged. */
+int ht_trainer_cases(const ht_trainer *trainer);
+ht_status ht_trainer_judge_weights(ht_trainer *trainer);
+ht_status ht_trainer_judge(ht_trainer *trainer, ht_train_report *report);
 
 #endif

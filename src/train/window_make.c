@@ -67,6 +67,7 @@ const char *ht_window_precond(const ht_window *r, int number) {
 
 static ht_status make_worker(ht_window *r, ht_window_worker *w, const ht_matrix *matrix, const char *precond) {
   HT_TRY(r->ctx, ht_context_create_with(&r->ctx->allocator, &w->ctx));
+  w->ctx->above = r->ctx;
   w->matrix = matrix;
   w->status = make_solver(r, w, precond);
   if (w->status != HT_OK) HT_FAIL(r->ctx, w->status, "%s", ht_context_error(w->ctx));
@@ -138,8 +139,8 @@ static ht_status read_actions(ht_window *r) {
   r->actions = ht_learned_actions(HT_LEARNED_WINDOW, o->actions, action);
   r->begins_with = ht_learned_begins_with(r->actions, action);
   HT_CHECK(r->ctx, r->actions > 1 && action[0].level == HT_LEVEL_64 && !(action[0].theta > 0), HT_BAD_OPTION,
-           "training needs actions of which f64 is the first, such as %s, and was given '%s'", ht_learned_usual_actions(HT_LEARNED_WINDOW),
-           o->actions);
+           "training needs two actions or more, f64 the first, such as '%s', and was given '%s': %s",
+           ht_learned_usual_actions(HT_LEARNED_WINDOW), o->actions, HT_LEARNED_ACTIONS_FORM);
   return HT_OK;
 }
 

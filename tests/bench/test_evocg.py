@@ -20,7 +20,7 @@ SOURCE, HALFTONE = pathlib.Path(os.environ["HALFTONE_SOURCE"]), os.environ["HALF
 EVOCG = SOURCE / "bench/evocg"
 sys.path.insert(0, str(EVOCG))
 sys.dont_write_bytecode = True
-import common, emulate
+import agents, common, emulate, made
 
 TABLE = "name\tfor\tkind\tsets\trecipe\tnote\n" "small\t-\town\tcpu\tstencil2d --size 24 --coefficients lognormal\t\n" "diagonal\tbcsstm39\tstand-in\tcpu\tdiagonal 300 1 1e4\t\n" "mesh\t-\town\t-\tfem2d --size 10\t\n"
 
@@ -48,6 +48,77 @@ class Formats(unittest.TestCase):
             self.assertEqual(emulate.quantise(np.array([1e9]), name)[0], numbers[-1])
 
 
+class Made(unittest.TestCase):
+    def test_dubcova(self):
+        """Sizes, entries and how often each comes are Dubcova1's."""
+        a = made.lobatto(2, 64)
+        values, counts = np.unique(a.data.round(9), return_counts=True)
+        self.assertEqual((a.shape[0], a.nnz, abs(a - a.T).max()), (16129, 253009, 0))
+        self.assertEqual(dict(zip(values, counts)), {-0.40824829: 64008, -0.333333333: 31000, 0: 63504, 0.133333333: 15872, 0.204124145: 62496, 0.8: 4096, 1.733333333: 8064, 2.666666667: 3969})
+
+    def test_lobatto_is_a_stiffness_matrix(self):
+        """u = (1 - x^2)(1 - y^2) is in the space of order 2: its energy over [-1, 1]^2 is 256/45, whatever the order and the mesh."""
+        for order, cells in ((2, 1), (2, 4), (3, 4)):
+            a, x = made.lobatto(order, cells), np.linspace(-1, 1, cells + 1)
+            hats, bubbles = 1 - x[1:-1] ** 2, np.full(cells, -2 * np.sqrt(2 / 3) / cells ** 2)
+            one = np.concatenate([hats, np.stack([bubbles] + [0 * bubbles] * (order - 2), 1).ravel()])
+            u = np.kron(one, one)
+            self.assertAlmostEqual(u @ (a @ u), 256 / 45, places=12)
+
+    def test_heat_conserves(self):
+        """A*1 is the mass of each hat: all of the rectangle, for K*1 = 0."""
+        a = made.heat(5, 9)
+        self.assertEqual(a.nnz, 45 + 2 * (4 * 9 + 5 * 8 + 4 * 8))
+        self.assertAlmostEqual(a.sum() * 512 ** 2, 4 * 8, places=9)
+        self.assertGreater((a @ np.ones(45)).min(), 0)
+
+    def test_slab(self):
+        a = made.slab(8, 5, 4, 90000, 4)
+        self.assertEqual((a.min(), a.max(), a.nnz), (-90000, 180016, 7 * 160 - 2 * (8 * 5 + 5 * 4 + 8 * 4)))
+
+
+class Agents(unittest.TestCase):
+    def test_products_at_one_level_and_mixed(self):
+        rng = np.random.default_rng(1)
+        a = sp.random(200, 200, 0.05, random_state=1, format="csr")
+        a, p = (a + a.T + 10 * sp.eye(200)).tocsr(), rng.standard_normal(200)
+        for round_p, unit in ((True, (0, 2.0 ** -24 * 3, 2.0 ** -8 * 3.1)), (False, (0, 2.0 ** -24, 2.0 ** -8))):
+            s = agents.Stores(a, round_p)
+            size, all_of = abs(a) @ np.abs(p), [s.product(np.full(4, l), p) for l in range(3)]
+            for l in range(3): self.assertTrue(np.all(np.abs(all_of[l] - a @ p) <= (unit[l] + 1e-12) * size), (round_p, l))
+            self.assertGreater(np.linalg.norm(all_of[2] - a @ p), 1e-4 * np.linalg.norm(a @ p))
+            mixed, each = s.product(np.array([0, 2, 1, 2]), p), np.repeat([0, 2, 1, 2], 64)[:200]
+            parts = sum(s.product(np.full(4, l), np.where(each == l, p, 0)) for l in range(3))
+            self.assertLess(np.abs(mixed - parts).max(), 1e-12)
+
+    def test_gradient_follows_the_loss(self):
+        """Of the clipped loss with value and entropy, against differences, in FP64."""
+        rng, rows = np.random.default_rng(1), np.arange(128)
+        net = agents.Network(rng, (0.5, 0.1, 0))
+        net.flat, net.gradient = net.flat.astype(np.float64), np.zeros(net.size)
+        net.part, net.slope = net.views(net.flat), net.views(net.gradient)
+        x, act, adv, goal = rng.standard_normal((128, 64)), rng.integers(0, 3, 128), rng.standard_normal(128), rng.standard_normal(128)
+        old = net.forward(x)[0][rows, act] + 0.1 * rng.standard_normal(128)
+        agents.slopes(net, x, act, adv, old, goal)
+        slope = net.gradient.copy()
+        def loss():
+            log, v = net.forward(x)
+            ratio = np.exp(log[rows, act] - old)
+            return -np.mean(np.minimum(ratio * adv, np.clip(ratio, 0.8, 1.2) * adv)) + 0.25 * np.mean((v - goal) ** 2) + 0.02 * np.mean((np.exp(log) * log).sum(axis=1))
+        for i in rng.choice(net.size, 40, replace=False):
+            net.flat[i] += 1e-6
+            more = loss()
+            net.flat[i] -= 2e-6
+            self.assertAlmostEqual((more - loss()) / 2e-6, slope[i], delta=1e-7 + 1e-4 * abs(slope[i]))
+            net.flat[i] += 1e-6
+
+    def test_advantages(self):
+        """Without discount between two episodes, and with what the last state is worth where the second goes on."""
+        got = agents.advantages([1.0, 2.0, 3.0], [1, 0, 1], np.array([0.5, 0.25, 0.125, 4.0]))
+        second = 2 - 0.25
+        self.assertTrue(np.allclose(got, [1 + 0.99 * 0.25 - 0.5 + 0.99 * 0.95 * second, second, 3 + 0.99 * 4 - 0.125]))
+
+
 class Experiments(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -72,6 +143,8 @@ class Experiments(unittest.TestCase):
             with self.subTest(name):
                 text, data = self.run_one(name)
                 self.assertIn("small" if name != "training" else "mesh", text)
+        text, data = self.run_one("published", "--only", "mesh", "--ways", "0,2", "--episodes", "25", "--evaluations", "1")
+        self.assertTrue(all(w["best"]["converged"] and w["updates"] for w in data["matrices"]["mesh"]["ways"].values()))
         text, data = self.run_one("trajectories", "--only", "small")
         self.assertIn("</html>", (self.out / "out/trajectory-small.html").read_text()[-200:])
         self.assertIn("small:FP64", data["runs"])
@@ -128,6 +201,15 @@ class Experiments(unittest.TestCase):
             report = json.loads(r.stdout)
             self.assertLessEqual(abs(report["iterations"] - got["iterations"]), 2 + got["iterations"] // 50, policy)
             self.assertAlmostEqual(np.log10(report["residual_true"]), np.log10(got["true"]), delta=0.3, msg=policy)
+
+    def test_shifted_and_grounded_matrices(self):
+        def of(recipe):
+            made.write(HALFTONE, recipe, self.out / "m.npz")
+            return common.load(self.out / "m.npz")
+        plain, lifted, held = of("shift 0 stencil2d --size 9"), of("shift 0.5 stencil2d --size 9"), of("ground 4 neumann --points 5 --nx 3 --ny 3 --nz 1")
+        self.assertEqual(abs(lifted - plain - 0.5 * sp.eye(81)).max(), 0)
+        self.assertEqual((held.shape[0], held.nnz), (8, 8 + 16))
+        self.assertGreater(np.linalg.eigvalsh(held.toarray())[0], 0.1)
 
     def test_reuse(self):
         import reuse

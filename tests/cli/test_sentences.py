@@ -4,7 +4,7 @@ import json
 import os
 import unittest
 
-from test_cli import Cli, run
+from cli import Cli, run
 
 
 class Sentences(Cli):

@@ -18,6 +18,12 @@
 #include "support/generated.h"
 #include "support/patterns.h"
 
+/* What every test begins with. */
+typedef struct device {
+  ht_context *ctx;
+  const ht_backend *cuda;
+} device;
+
 static struct {
   const ht_matrix *matrix;
   int counted, filled; /* slices looked at */
@@ -142,38 +148,91 @@ static double *diagonal_of(const ht_matrix *a) {
   return diagonal;
 }
 
-enum { NATURAL, BACKWARDS };
+/* A matrix that stores are made of, and looked into. */
+typedef struct problem {
+  ht_matrix *a;
+  ht_csr_view view;
+  double *diagonal;
+} problem;
 
-static void check_store(ht_context *ctx, const ht_backend *cuda, const ht_matrix *a, ht_store_engine engine, int64_t block, int way) {
-  const ht_csr_view view = ht_matrix_view(a);
-  int64_t blocks = (a->n + block - 1) / block;
-  int32_t *order = malloc((size_t)blocks * sizeof *order);
-  double *diagonal = diagonal_of(a);
-  ht_store_options options = {
-      .block = block, .node = 1, .order = way == BACKWARDS ? order : NULL, .exactness_flags = 1, .diagonal = diagonal};
-  ht_store *store;
-  assert_non_null(order);
-  for (int64_t i = 0; i < blocks; i++) order[i] = (int32_t)(blocks - 1 - i);
-  cuda->store_plan(ctx, &view, block, engine, &options.plan);
-  if (options.plan.patch_rows) {
-    order_patches(ctx, &view, &options, order);
-    options.order = order;
-  }
+static problem problem_of(const device *d, const char *line) {
+  problem p;
+  assert_int_equal(generate_line(d->ctx, line, &p.a), HT_OK);
+  p.view = ht_matrix_view(p.a);
+  p.diagonal = diagonal_of(p.a);
+  return p;
+}
+
+static void forget(problem *p) {
+  free(p->diagonal);
+  ht_matrix_destroy(p->a);
+}
+
+static void watch(const ht_matrix *a) {
   seen.matrix = a;
   seen.counted = seen.filled = 0;
-  assert_int_equal(cuda->store_create(ctx, &view, &options, &store), HT_OK);
+}
+
+static ht_store *store_of(const device *d, const problem *p, const ht_store_options *options) {
+  ht_store *store;
+  watch(p->a);
+  assert_int_equal(d->cuda->store_create(d->ctx, &p->view, options, &store), HT_OK);
+  return store;
+}
+
+static void (**hook(void))(const char *, void **) {
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  assert_non_null(driver);
+  void (**launched)(const char *, void **) = dlsym(driver, "fake_cuda_launched");
+  assert_non_null(launched);
+  return launched;
+}
+
+static int set_up(void **state) {
+  static device d;
+  if (ht_context_create(&d.ctx) != HT_OK) return 1;
+  *state = &d;
+  if (ht_backend_find(d.ctx, "cuda", &d.cuda) != HT_OK) return 1;
+  *hook() = look;
+  return 0;
+}
+
+static int tear_down(void **state) {
+  ht_context_destroy(((device *)*state)->ctx);
+  return 0;
+}
+
+static ht_store_options streamed(const problem *p) {
+  return (ht_store_options){.plan = {.engine = HT_STORE_ENGINE_STREAMING}, .block = 1, .node = 1, .diagonal = p->diagonal};
+}
+
+enum { NATURAL, BACKWARDS };
+
+static void check_store(const device *d, const problem *p, ht_store_engine engine, int64_t block, int way) {
+  int64_t blocks = (p->a->n + block - 1) / block;
+  int32_t *order = malloc((size_t)blocks * sizeof *order);
+  ht_store_options options = {
+      .block = block, .node = 1, .order = way == BACKWARDS ? order : NULL, .exactness_flags = 1, .diagonal = p->diagonal};
+  assert_non_null(order);
+  for (int64_t i = 0; i < blocks; i++) order[i] = (int32_t)(blocks - 1 - i);
+  d->cuda->store_plan(d->ctx, &p->view, block, engine, &options.plan);
+  if (options.plan.patch_rows) {
+    order_patches(d->ctx, &p->view, &options, order);
+    options.order = order;
+  }
+  ht_store *store = store_of(d, p, &options);
   assert_true(seen.counted == store->view.slices && seen.filled == store->view.slices);
   check_order(store, block);
-  check_halos(store, a);
+  check_halos(store, p->a);
   seen.filled = 0;
-  assert_int_equal(cuda->store_set_values(store, &view, diagonal), HT_OK);
+  assert_int_equal(d->cuda->store_set_values(store, &p->view, p->diagonal), HT_OK);
   assert_true(seen.counted == store->view.slices && seen.filled == store->view.slices);
-  cuda->store_release(store);
-  free(order), free(diagonal);
+  d->cuda->store_release(store);
+  free(order);
 }
 
 static void stores_are_arranged(void **state) {
-  (void)state;
+  const device *d = *state;
   static const char *const lines[] = {"stencil3d size=20 points=27",
                                       "fem2d size=60 numbering=random coefficients=lognormal",
                                       "graph graph=preferential size=30000",
@@ -182,43 +241,27 @@ static void stores_are_arranged(void **state) {
                                       "elasticity3d size=7",
                                       "stencil3d size=64 points=27" /* several blocks and buffers */};
   static const int64_t blocks[] = {1, 3, 33};
-  void (**hook)(const char *, void **);
-  ht_context *ctx;
-  const ht_backend *cuda;
-  assert_int_equal(ht_context_create(&ctx), HT_OK);
-  assert_int_equal(ht_backend_find(ctx, "cuda", &cuda), HT_OK);
-  void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  assert_non_null(driver);
-  hook = dlsym(driver, "fake_cuda_launched");
-  assert_non_null(hook);
-  *hook = look;
+  *hook() = look;
   for (size_t k = 0; k < sizeof lines / sizeof *lines; k++)
     for (int threads = k + 1 < sizeof lines / sizeof *lines ? 1 : 2; threads <= 2; threads++) { /* the largest once */
-      ht_matrix *a;
-      assert_int_equal(ht_context_set_threads(ctx, threads), HT_OK);
-      assert_int_equal(generate_line(ctx, lines[k], &a), HT_OK);
+      assert_int_equal(ht_context_set_threads(d->ctx, threads), HT_OK);
+      problem p = problem_of(d, lines[k]);
       for (size_t j = 0; j < sizeof blocks / sizeof *blocks; j++) {
-        check_store(ctx, cuda, a, HT_STORE_ENGINE_AUTO, blocks[j], NATURAL);
-        check_store(ctx, cuda, a, HT_STORE_ENGINE_STREAMING, blocks[j], NATURAL);
-        check_store(ctx, cuda, a, HT_STORE_ENGINE_STREAMING, blocks[j], BACKWARDS);
+        check_store(d, &p, HT_STORE_ENGINE_AUTO, blocks[j], NATURAL);
+        check_store(d, &p, HT_STORE_ENGINE_STREAMING, blocks[j], NATURAL);
+        check_store(d, &p, HT_STORE_ENGINE_STREAMING, blocks[j], BACKWARDS);
       }
-      ht_matrix_destroy(a);
+      forget(&p);
     }
-  ht_context_destroy(ctx);
 }
 
-static ht_store *make_kept(ht_context *ctx, const ht_backend *cuda, const ht_matrix *a, const double *diagonal, const int32_t *order,
-                           ht_store_engine engine, const char *name) {
-  const ht_csr_view view = ht_matrix_view(a);
-  const ht_fingerprint print = ht_fingerprint_of(ctx, a->n, a->row_start, a->columns);
-  ht_store_options options = {.block = 1, .node = 1, .order = order, .diagonal = diagonal, .pattern = &print, .ordering_name = name};
-  ht_store *store;
-  cuda->store_plan(ctx, &view, 1, engine, &options.plan);
-  const char *met = cuda->store_met(ctx, &options);
+static ht_store *make_kept(const device *d, const problem *p, const int32_t *order, int engine, const char *name) {
+  const ht_fingerprint print = ht_fingerprint_of(d->ctx, p->a->n, p->a->row_start, p->a->columns);
+  ht_store_options options = {.block = 1, .node = 1, .order = order, .diagonal = p->diagonal, .pattern = &print, .ordering_name = name};
+  d->cuda->store_plan(d->ctx, &p->view, 1, (ht_store_engine)engine, &options.plan);
+  const char *met = d->cuda->store_met(d->ctx, &options);
   assert_true((met != NULL) == !name);
-  seen.matrix = a;
-  seen.counted = seen.filled = 0;
-  assert_int_equal(cuda->store_create(ctx, &view, &options, &store), HT_OK);
+  ht_store *store = store_of(d, p, &options);
   assert_int_equal(seen.filled, store->view.slices);
   assert_int_equal(seen.counted, name ? store->view.slices : 0);
   return store;
@@ -226,142 +269,103 @@ static ht_store *make_kept(ht_context *ctx, const ht_backend *cuda, const ht_mat
 
 /* A pattern that was met is neither arranged nor counted again, whoever else uses the arrangement; another pattern is. */
 static void arrangements_are_kept(void **state) {
-  (void)state;
-  ht_context *ctx;
-  const ht_backend *cuda;
-  ht_matrix *a, *again, *other;
-  assert_int_equal(ht_context_create(&ctx), HT_OK);
-  assert_int_equal(ht_backend_find(ctx, "cuda", &cuda), HT_OK);
-  assert_int_equal(generate_line(ctx, "fem2d size=60 numbering=random seed=3", &a), HT_OK);
-  assert_int_equal(generate_line(ctx, "fem2d size=60 numbering=random seed=3 coefficients=lognormal", &again), HT_OK);
-  assert_int_equal(generate_line(ctx, "fem2d size=60 numbering=random seed=4", &other), HT_OK);
-  double *diagonal = diagonal_of(a), *diagonal_again = diagonal_of(again), *diagonal_other = diagonal_of(other);
-  int32_t *order = malloc((size_t)a->n * sizeof *order);
+  const device *d = *state;
+  problem a = problem_of(d, "fem2d size=60 numbering=random seed=3"),
+          again = problem_of(d, "fem2d size=60 numbering=random seed=3 coefficients=lognormal"),
+          other = problem_of(d, "fem2d size=60 numbering=random seed=4");
+  int32_t *order = malloc((size_t)a.a->n * sizeof *order);
   assert_non_null(order);
-  for (int64_t i = 0; i < a->n; i++) order[i] = (int32_t)(a->n - 1 - i);
+  for (int64_t i = 0; i < a.a->n; i++) order[i] = (int32_t)(a.a->n - 1 - i);
   for (int engine = HT_STORE_ENGINE_PERSISTENT; engine <= HT_STORE_ENGINE_STREAMING; engine++) {
-    ht_store *first = make_kept(ctx, cuda, a, diagonal, order, (ht_store_engine)engine, "backwards");
-    ht_store *second = make_kept(ctx, cuda, again, diagonal_again, NULL, (ht_store_engine)engine, NULL);
+    ht_store *first = make_kept(d, &a, order, engine, "backwards"), *second = make_kept(d, &again, NULL, engine, NULL);
     assert_true(second->rows == first->rows && second->view.slices == first->view.slices && second->view.units == first->view.units);
     assert_true(second->plan.engine == first->plan.engine && second->plan.patch_rows == first->plan.patch_rows);
-    cuda->store_release(first);
+    d->cuda->store_release(first);
     check_order(second, 1);
-    check_halos(second, again);
-    ht_kept_forget(ctx);
+    check_halos(second, again.a);
+    ht_kept_forget(d->ctx);
     check_order(second, 1);
-    ht_store *third = make_kept(ctx, cuda, other, diagonal_other, NULL, (ht_store_engine)engine, "natural");
+    ht_store *third = make_kept(d, &other, NULL, engine, "natural");
     assert_true(third->rows != second->rows);
-    cuda->store_release(second);
-    cuda->store_release(third);
+    d->cuda->store_release(second);
+    d->cuda->store_release(third);
   }
-  free(diagonal), free(diagonal_again), free(diagonal_other), free(order);
-  ht_matrix_destroy(a), ht_matrix_destroy(again), ht_matrix_destroy(other);
-  ht_context_destroy(ctx);
+  free(order);
+  forget(&a), forget(&again), forget(&other);
 }
 
 /* Rows that are not as long as those that were arranged are refused before any of them is read beyond its end. */
 static void other_rows_are_refused(void **state) {
-  (void)state;
-  ht_context *ctx;
-  const ht_backend *cuda;
-  ht_matrix *a;
-  ht_store *store;
-  assert_int_equal(ht_context_create(&ctx), HT_OK);
-  assert_int_equal(ht_backend_find(ctx, "cuda", &cuda), HT_OK);
-  assert_int_equal(generate_line(ctx, "fem2d size=40 numbering=random seed=3", &a), HT_OK);
-  const ht_csr_view view = ht_matrix_view(a);
-  int64_t *start = malloc((size_t)(a->n + 1) * sizeof *start);
+  const device *d = *state;
+  problem p = problem_of(d, "fem2d size=40 numbering=random seed=3");
+  int64_t *start = malloc((size_t)(p.a->n + 1) * sizeof *start);
   assert_non_null(start);
-  memcpy(start, a->row_start, (size_t)(a->n + 1) * sizeof *start);
-  start[a->n / 2]++;
-  const ht_csr_view wrong = {a->n, a->nnz, start, a->columns, a->values};
-  double *diagonal = diagonal_of(a);
-  const ht_store_options options = {.plan = {.engine = HT_STORE_ENGINE_STREAMING}, .block = 1, .node = 1, .diagonal = diagonal};
-  seen.matrix = a;
-  seen.counted = seen.filled = 0;
-  assert_int_equal(cuda->store_create(ctx, &view, &options, &store), HT_OK);
-  assert_int_equal(cuda->store_set_values(store, &wrong, diagonal), HT_INTERNAL);
-  ht_context_clear_error(ctx);
+  memcpy(start, p.a->row_start, (size_t)(p.a->n + 1) * sizeof *start);
+  start[p.a->n / 2]++;
+  const ht_csr_view wrong = {p.a->n, p.a->nnz, start, p.a->columns, p.a->values};
+  const ht_store_options options = streamed(&p);
+  ht_store *store = store_of(d, &p, &options);
+  assert_int_equal(d->cuda->store_set_values(store, &wrong, p.diagonal), HT_INTERNAL);
+  ht_context_clear_error(d->ctx);
   seen.filled = 0;
-  assert_int_equal(cuda->store_set_values(store, &view, diagonal), HT_OK);
-  cuda->store_release(store);
-  free(diagonal), free(start);
-  ht_matrix_destroy(a);
-  ht_context_destroy(ctx);
+  assert_int_equal(d->cuda->store_set_values(store, &p.view, p.diagonal), HT_OK);
+  d->cuda->store_release(store);
+  free(start);
+  forget(&p);
 }
 
 /* While a store is built the device holds the store, one block of rows, and where each row lies. */
 static void little_memory_is_used(void **state) {
-  (void)state;
-  ht_context *ctx;
-  const ht_backend *cuda;
-  ht_matrix *a;
-  ht_store *store;
-  assert_int_equal(ht_context_create(&ctx), HT_OK);
-  assert_int_equal(ht_backend_find(ctx, "cuda", &cuda), HT_OK);
-  assert_int_equal(generate_line(ctx, "stencil3d size=64 points=27", &a), HT_OK);
-  const ht_csr_view view = ht_matrix_view(a);
-  double *diagonal = diagonal_of(a);
-  const ht_store_options options = {.plan = {.engine = HT_STORE_ENGINE_STREAMING}, .block = 1, .node = 1, .diagonal = diagonal};
-  int64_t before = ht_cuda_of(ctx)->bytes_now;
-  seen.matrix = a;
-  seen.counted = seen.filled = 0;
+  const device *d = *state;
+  ht_context *ctx = d->ctx;
+  const ht_backend *cuda = d->cuda;
+  problem p = problem_of(d, "stencil3d size=64 points=27");
+  const ht_store_options options = streamed(&p);
+  int64_t before = ht_cuda_of(ctx)->bytes_now, n = p.a->n;
   assert_true(before > 0 && cuda->memory_most(ctx) == before);
-  assert_int_equal(cuda->store_create(ctx, &view, &options, &store), HT_OK);
-  assert_true(ht_cuda_of(ctx)->bytes_now > before + 12 * a->n);
-  assert_in_range(cuda->memory_most(ctx) - ht_cuda_of(ctx)->bytes_now, 44 << 20, (48 << 20) + 4 * a->n); /* all columns and two windows */
+  ht_store *store = store_of(d, &p, &options);
+  assert_true(ht_cuda_of(ctx)->bytes_now > before + 12 * n);
+  assert_in_range(cuda->memory_most(ctx) - ht_cuda_of(ctx)->bytes_now, 44 << 20, (48 << 20) + 4 * n); /* all columns and two windows */
   cuda->store_release(store);
-  free(diagonal);
   assert_int_equal(ht_cuda_of(ctx)->bytes_now, before);
-  ht_cuda *device = ht_cuda_of(ctx); /* what was given back waits for the next store, */
-  assert_in_range(device->bytes_spare, 1, 64 << 20);
+  ht_cuda *card = ht_cuda_of(ctx); /* what was given back waits for the next store, */
+  assert_in_range(card->bytes_spare, 1, 64 << 20);
   void *block, *again;
-  assert_int_equal(ht_cuda_allocate(device, 5 << 20, &block), HT_OK);
+  assert_int_equal(ht_cuda_allocate(card, 5 << 20, &block), HT_OK);
   memset(block, 1, 5 << 20);
-  ht_cuda_release(device, block);
-  assert_int_equal(ht_cuda_allocate(device, (5 << 20) - 100, &again), HT_OK); /* and are found and cleared again */
+  ht_cuda_release(card, block);
+  assert_int_equal(ht_cuda_allocate(card, (5 << 20) - 100, &again), HT_OK); /* and are found and cleared again */
   assert_true(again == block && ((char *)again)[0] == 0 && ((char *)again)[(5 << 20) - 101] == 0);
-  ht_cuda_release(device, again);
+  ht_cuda_release(card, again);
   for (int k = 0; k < 40; k++) {
-    assert_int_equal(ht_cuda_allocate(device, (int64_t)(k + 1) << 20, &block), HT_OK);
-    ht_cuda_release(device, block);
-    assert_in_range(device->bytes_spare, 1, 64 << 20);
+    assert_int_equal(ht_cuda_allocate(card, (int64_t)(k + 1) << 20, &block), HT_OK);
+    ht_cuda_release(card, block);
+    assert_in_range(card->bytes_spare, 1, 64 << 20);
   }
-  ht_cuda_release_spares(device);
-  assert_true(device->bytes_spare == 0 && device->bytes_now == before);
-  ht_matrix_destroy(a);
-  ht_context_destroy(ctx);
+  ht_cuda_release_spares(card);
+  assert_true(card->bytes_spare == 0 && card->bytes_now == before);
+  forget(&p);
 }
 
 /* Quadratic tetrahedra have rows of 65 and of 23 entries: those get more lanes, as far as there is a warp for each slice. */
 static void long_rows_get_lanes(void **state) {
-  (void)state;
   enum { LONGEST = 24 }; /* pairs of entries a lane; one lane a row would have 32 */
-  ht_context *ctx;
-  const ht_backend *cuda;
-  ht_matrix *a;
-  ht_store *store;
-  assert_int_equal(ht_context_create(&ctx), HT_OK);
-  assert_int_equal(ht_backend_find(ctx, "cuda", &cuda), HT_OK);
-  assert_int_equal(generate_line(ctx, "fem3d order=2 size=16", &a), HT_OK);
-  const ht_csr_view view = ht_matrix_view(a);
-  double *diagonal = diagonal_of(a);
-  ht_store_options options = {.block = 1, .node = 1, .diagonal = diagonal};
-  int32_t *order = malloc((size_t)a->n * sizeof *order);
-  cuda->store_plan(ctx, &view, 1, HT_STORE_ENGINE_PERSISTENT, &options.plan);
-  order_patches(ctx, &view, &options, order);
+  const device *d = *state;
+  problem p = problem_of(d, "fem3d order=2 size=16");
+  ht_store_options options = {.block = 1, .node = 1, .diagonal = p.diagonal};
+  int32_t *order = malloc((size_t)p.a->n * sizeof *order);
+  assert_non_null(order);
+  d->cuda->store_plan(d->ctx, &p.view, 1, HT_STORE_ENGINE_PERSISTENT, &options.plan);
+  order_patches(d->ctx, &p.view, &options, order);
   options.order = order;
-  seen.matrix = a;
-  seen.counted = seen.filled = 0;
-  assert_int_equal(cuda->store_create(ctx, &view, &options, &store), HT_OK);
+  ht_store *store = store_of(d, &p, &options);
   assert_in_range(store->rows->patch_slices_most, 1, HT_NARROW_WARPS);
   for (int64_t s = 0; s < store->view.slices; s++)
     for (int64_t i = store->rows->slice[s].row; i < store->rows->slice[s + 1].row; i++)
-      assert_in_range(length_of(a, store->rows->order[i]), 0, 1 + ((2 * LONGEST) << store->rows->slice[s].lanes_log2));
-  cuda->store_release(store);
-  free(order), free(diagonal);
-  ht_matrix_destroy(a);
-  ht_context_destroy(ctx);
+      assert_in_range(length_of(p.a, store->rows->order[i]), 0, 1 + ((2 * LONGEST) << store->rows->slice[s].lanes_log2));
+  d->cuda->store_release(store);
+  free(order);
+  forget(&p);
 }
 
 enum { UNITS = 3 };
@@ -380,27 +384,20 @@ static void count_as_exact(const char *kernel, void **args) {
 /* store_multiply reads exact groups at their level, the engines read whole products at one. The diagonal takes 8 bytes a row at 64 bits, 6
  * at 32, and 4 at 16, with patches 6. */
 static void bytes_of_whole_products(void **state) {
-  (void)state;
   static const struct {
     ht_store_plan plan;
     int diagonal_16;
   } cases[] = {{{.engine = HT_STORE_ENGINE_STREAMING}, 4}, {{.engine = HT_STORE_ENGINE_PERSISTENT, .patch_rows = HT_COLUMN_BLOCK}, 6}};
-  ht_context *ctx;
-  const ht_backend *cuda;
-  ht_matrix *a;
-  ht_store *store;
+  const device *d = *state;
   ht_store_info info;
-  assert_int_equal(ht_context_create(&ctx), HT_OK);
-  assert_int_equal(ht_backend_find(ctx, "cuda", &cuda), HT_OK);
-  void (**hook)(const char *, void **) = dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "fake_cuda_launched");
-  *hook = count_as_exact;
-  assert_int_equal(generate_line(ctx, "stencil2d size=64", &a), HT_OK);
-  const ht_csr_view view = ht_matrix_view(a);
-  double *diagonal = diagonal_of(a);
+  *hook() = count_as_exact;
+  problem p = problem_of(d, "stencil2d size=64");
+  ht_store_options options = streamed(&p);
+  options.exactness_flags = 1;
   for (int k = 0; k < 2; k++) {
-    const ht_store_options options = {.plan = cases[k].plan, .block = 1, .node = 1, .exactness_flags = 1, .diagonal = diagonal};
-    assert_int_equal(cuda->store_create(ctx, &view, &options, &store), HT_OK);
-    cuda->store_info(store, &info);
+    options.plan = cases[k].plan;
+    ht_store *store = store_of(d, &p, &options);
+    d->cuda->store_info(store, &info);
     double values = HT_WARP * 4 * (double)store->view.units, rows = (double)info.padded;
     assert_true((store->view.patches > 0) == (cases[k].plan.patch_rows > 0));
     assert_true(values > 0 && info.bytes_whole[HT_LEVEL_16] == info.bytes_level[HT_LEVEL_16]);
@@ -408,19 +405,16 @@ static void bytes_of_whole_products(void **state) {
     assert_true(info.bytes_level[HT_LEVEL_64] == info.bytes_level[HT_LEVEL_32] + (8 - 6) * rows);
     assert_true(info.bytes_whole[HT_LEVEL_32] == info.bytes_level[HT_LEVEL_32] + values);
     assert_true(info.bytes_whole[HT_LEVEL_64] == info.bytes_level[HT_LEVEL_64] + 3 * values);
-    cuda->store_release(store);
+    d->cuda->store_release(store);
   }
-  *hook = look;
-  free(diagonal);
-  ht_matrix_destroy(a);
-  ht_context_destroy(ctx);
+  forget(&p);
 }
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void) {
   setenv("HT_FAKE_CUDA", "h200", 1);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(stores_are_arranged),   cmocka_unit_test(arrangements_are_kept), cmocka_unit_test(other_rows_are_refused),
-      cmocka_unit_test(little_memory_is_used), cmocka_unit_test(long_rows_get_lanes),   cmocka_unit_test(bytes_of_whole_products),
-  };
+  const struct CMUnitTest tests[] = {TEST(stores_are_arranged),   TEST(arrangements_are_kept), TEST(other_rows_are_refused),
+                                     TEST(little_memory_is_used), TEST(long_rows_get_lanes),   TEST(bytes_of_whole_products)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

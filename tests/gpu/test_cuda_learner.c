@@ -8,7 +8,6 @@
 #include "halftone/halftone.h"
 #include "support/generated.h"
 #include "policy/learned_file.h"
-#include "train/compete_tiles.h"
 #include "train/device.h"
 #include "train/initialise.h"
 
@@ -236,7 +235,10 @@ static void compare_transitions(gpu *g, int count, ht_matrix *const *matrix, con
   ht_trainer *cpu = prepared(g, "cpu", count, matrix, options), *cuda = prepared(g, "cuda", count, matrix, options);
   const ht_ppo_batch *a = &cpu->rollout->batch;
   const ht_learner_batch *b = &cuda->learner->batch;
-  for (int k = 0; k < count; k++) assert_true(llabs(cpu->environment[k]->iterations_64 - cuda->environment[k]->iterations_64) <= 1);
+  for (int k = 0; k < count; k++) {
+    long long here = cpu->environment[k]->iterations_64, there = cuda->environment[k]->iterations_64;
+    if (llabs(here - there) > 1) fail_msg("matrix %d of %d: %lld iterations in FP64, and %lld on the device", k, count, here, there);
+  }
   ht_rollout_collect(cpu->rollout, &cpu->ppo->packed);
   OK(ht_device_collect(cuda));
   int64_t rows = a->transitions * a->most_rows;
@@ -402,7 +404,7 @@ static void states_move_between_backends(void **state) {
   gpu_close(&g);
 }
 
-/* By the clock, on the device; what is kept is the fastest but for a per cent, which solves of the same level differ by. */
+/* By the clock, on the device. What is kept is the fastest but for what the clock's noise may be. */
 static void policies_compete_on_the_device(void **state) {
   (void)state;
   gpu g = gpu_open();
@@ -417,20 +419,66 @@ static void policies_compete_on_the_device(void **state) {
   OK(ht_trainer_run(t, &r));
   OK(ht_trainer_policy(t, &bytes, &size));
   OK(ht_learned_parse(g.ctx, bytes, size, "kept", &learned));
-  const double time[HT_RIVALS] = {r.time_network, 1, r.time_f32, r.time_16};
+  const double time[HT_RIVALS_FIXED] = {r.time_network, 1, r.time_f32, r.time_16};
   int best = 0;
-  while (best < HT_RIVALS - 1 && strcmp(r.chosen, ht_rival_names[best]) != 0) best++;
-  assert_string_equal(learned->chosen, ht_rival_names[best]);
-  for (int k = 0; k < HT_RIVALS; k++) assert_true(time[k] > 0.2 && time[k] < 5 && time[best] <= time[k] / 0.99 + 1e-12);
+  while (best < HT_RIVALS_FIXED - 1 && strcmp(r.chosen, ht_rival_name(best)) != 0) best++;
+  assert_string_equal(learned->chosen, ht_rival_name(best));
+  assert_non_null(strstr(r.contest, "measured on cuda"));
+  for (int k = 0; k < HT_RIVALS_FIXED; k++) assert_true(time[k] > 0.2 && time[k] < 5 && time[best] <= 1.25 * time[k]);
   ht_learned_release(g.ctx, learned);
   ht_trainer_destroy(t);
   ht_matrix_destroy(a);
   gpu_close(&g);
 }
 
+static ht_status compete(gpu *g, const ht_matrix *a, const char *backend, const char *const options[3][2], ht_train_report *r) {
+  ht_trainer *t;
+  OK(ht_trainer_create(g->ctx, &t));
+  OK(ht_trainer_set_option(t, "backend", backend));
+  OK(ht_trainer_set_option(t, "episodes", "8"));
+  for (int k = 0; k < 3; k++) OK(ht_trainer_set_option(t, options[k][0], options[k][1]));
+  OK(ht_trainer_add_matrix(t, a, "a"));
+  ht_status status = ht_trainer_run(t, r);
+  ht_trainer_destroy(t);
+  return status;
+}
+
+/* What a device does not learn is learned on the CPU, and competes there by the clock; by itself where the solver would take the device,
+ * and nothing else is asked for. Where there is nothing to do on the device it is refused. */
+static void what_the_cpu_learns_competes_on_the_device(void **state) {
+  (void)state;
+  gpu g = gpu_open();
+  ht_matrix *small, *large;
+  ht_train_report r;
+  generate(&g, "stencil2d size=30 coefficients=lognormal", &small);
+  generate(&g, "stencil2d size=64 coefficients=lognormal", &large); /* 20,224 nonzeros */
+  static const char *const ways[][3][2] = {{{"reward", "time"}, {"state", "paper"}, {"format", "split"}},
+                                           {{"reward", "time"}, {"state", "paper"}, {"format", "tilecsc"}},
+                                           {{"reward", "time"}, {"state", "features"}, {"precond", "jacobi"}},
+                                           {{"reward", "paper"}, {"format", "split"}, {"compete", "yes"}}};
+  for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+    OK(compete(&g, small, "cuda", ways[k], &r));
+    assert_string_equal(r.backend, "cpu");
+    if (!strstr(r.contest, "measured on cuda")) fail_msg("way %zu: %s", k, r.contest);
+    OK(compete(&g, small, "auto", ways[k], &r));
+    assert_non_null(strstr(r.contest, "by the model of cpu"));
+    OK(compete(&g, large, "auto", ways[k], &r));
+    if (!strstr(r.contest, "measured on cuda")) fail_msg("way %zu: %s", k, r.contest);
+    OK(compete(&g, large, "cpu", ways[k], &r));
+    assert_non_null(strstr(r.contest, "by the model of cpu"));
+  }
+  static const char *const idle[][3][2] = {{{"reward", "time"}, {"compete", "no"}, {"format", "split"}},
+                                           {{"reward", "time"}, {"compete", "yes"}, {"judge", "model"}},
+                                           {{"reward", "paper"}, {"compete", "yes"}, {"judge", "model"}}};
+  for (size_t k = 0; k < sizeof idle / sizeof *idle; k++) assert_int_equal(compete(&g, small, "cuda", idle[k], &r), HT_UNSUPPORTED);
+  ht_matrix_destroy(small);
+  ht_matrix_destroy(large);
+  gpu_close(&g);
+}
+
 static void it_refuses_what_it_cannot_do(void **state) {
   (void)state;
-  static const char *const options[][2] = {{"reward", "time"}, {"format", "split"}, {"replace", "yes"}, {"hidden", "65"}, {"tiles", "33"}};
+  static const char *const options[][2] = {{"format", "split"}, {"replace", "yes"}, {"hidden", "65"}, {"tiles", "33"}};
   gpu g = gpu_open();
   ht_matrix *a;
   ht_train_report r;
@@ -440,8 +488,8 @@ static void it_refuses_what_it_cannot_do(void **state) {
     OK(ht_trainer_set_option(t, options[k][0], options[k][1]));
     assert_int_equal(ht_trainer_run(t, &r), HT_UNSUPPORTED);
     OK(ht_trainer_set_option(t, "backend", "auto")); /* which takes the CPU then */
-    if (k > 2) OK(ht_trainer_run(t, &r));
-    if (k > 2) assert_string_equal(r.backend, "cpu");
+    if (k > 1) OK(ht_trainer_run(t, &r));
+    if (k > 1) assert_string_equal(r.backend, "cpu");
     ht_trainer_destroy(t);
   }
   ht_matrix_destroy(a);
@@ -454,7 +502,7 @@ int main(void) {
       cmocka_unit_test(no_step_goes_to_nowhere),         cmocka_unit_test(transitions_are_those_of_the_cpu),
       cmocka_unit_test(judgements_are_those_of_the_cpu), cmocka_unit_test(a_training_has_one_result_and_goes_on),
       cmocka_unit_test(states_move_between_backends),    cmocka_unit_test(it_refuses_what_it_cannot_do),
-      cmocka_unit_test(policies_compete_on_the_device),
+      cmocka_unit_test(policies_compete_on_the_device),  cmocka_unit_test(what_the_cpu_learns_competes_on_the_device),
   };
   if (!gpu_present()) return GPU_SKIPPED;
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,4 +81,16 @@ static inline double *vector(int64_t n) {
   return v;
 }
 
+/* With these options; `a`: its matrix, or NULL. */
+static inline ht_solver *solver_with(ht_context *ctx, const ht_matrix *a, int count, const char *const settings[][2]) {
+  ht_options *options;
+  ht_solver *solver;
+  OK(ht_options_create(ctx, &options));
+  for (int i = 0; i < count; i++) OK(ht_options_set(options, settings[i][0], settings[i][1]));
+  OK(ht_solver_create(ctx, options, &solver));
+  ht_options_destroy(options);
+  if (a) OK(ht_solver_set_matrix(solver, a));
+  return solver;
+}
+
 #endif

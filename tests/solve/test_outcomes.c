@@ -25,6 +25,45 @@ static ht_report solve_dense(ht_context *ctx, int64_t n, const double *dense, co
   return report;
 }
 
+/* A generated system, and an x to solve it in. */
+typedef struct generated {
+  ht_matrix *a;
+  int64_t n;
+  double *x, *b;
+} generated;
+
+typedef double entry_fn(int64_t i);
+
+static double one(int64_t i) {
+  (void)i;
+  return 1;
+}
+static double rough(int64_t i) { return sin(3.7 * (double)i); }
+
+static generated system_of(ht_context *ctx, const char *kind, const char *size, const char *coefficients, entry_fn *b) {
+  generated s = {.a = make(ctx, kind, "size", size, coefficients ? "coefficients" : NULL, coefficients)};
+  s.n = ht_matrix_rows(s.a);
+  s.x = vector(s.n);
+  s.b = vector(s.n);
+  for (int64_t i = 0; i < s.n; i++) s.b[i] = b(i);
+  return s;
+}
+
+/* b of a solution without structure. */
+static generated solvable(ht_context *ctx, const char *kind, const char *size) {
+  generated s = system_of(ctx, kind, size, NULL, one);
+  known_solution(s.a, s.x, s.b);
+  memset(s.x, 0, (size_t)s.n * sizeof *s.x);
+  return s;
+}
+
+static void start_again(generated *s) { memset(s->x, 0, (size_t)s->n * sizeof *s->x); }
+
+static void forget(generated *s) {
+  free(s->x), free(s->b);
+  ht_matrix_destroy(s->a);
+}
+
 static int setup(void **state) {
   ht_context *ctx;
   OK(ht_context_create(&ctx));
@@ -91,21 +130,17 @@ static void count_warning(void *user, ht_log_level level, const char *message) {
 
 static void neumann(void **state) {
   int warnings = 0;
-  ht_matrix *a = make(*state, "neumann", "size", "30", NULL, NULL);
-  int64_t n = ht_matrix_rows(a);
-  double *x = vector(n), *b = vector(n), *known = vector(n);
-  known_solution(a, known, b);
-  assert_true(ht_matrix_rows_add_to_zero(a));
+  generated s = solvable(*state, "neumann", "30");
+  assert_true(ht_matrix_rows_add_to_zero(s.a));
   ht_context_set_log(*state, count_warning, &warnings, HT_LOG_WARNING);
-  assert_int_equal(solve(*state, a, b, x, NULL, NULL).outcome, HT_CONVERGED);
+  assert_int_equal(solve(*state, s.a, s.b, s.x, NULL, NULL).outcome, HT_CONVERGED);
   ht_context_set_log(*state, NULL, NULL, HT_LOG_WARNING);
   assert_int_equal(warnings, 1);
-  assert_true(true_residual(a, x, b) <= 1e-10 + 1e-13);
-  for (int64_t i = 0; i < n; i++) b[i] += 1;
-  memset(x, 0, (size_t)n * sizeof(double));
-  assert_int_equal(solve(*state, a, b, x, NULL, NULL).outcome, HT_SINGULAR);
-  free(x), free(b), free(known);
-  ht_matrix_destroy(a);
+  assert_true(true_residual(s.a, s.x, s.b) <= 1e-10 + 1e-13);
+  for (int64_t i = 0; i < s.n; i++) s.b[i] += 1;
+  start_again(&s);
+  assert_int_equal(solve(*state, s.a, s.b, s.x, NULL, NULL).outcome, HT_SINGULAR);
+  forget(&s);
 }
 
 static void non_finite_input(void **state) {
@@ -211,22 +246,17 @@ static void columns_that_differ(void **state) {
 /* Where the iterations end with a backward error of the size of rounding, more of them are not what helps, and the outcome says so; where
  * they end before, they are. */
 static void rounding_is_no_lack_of_iterations(void **state) {
-  ht_matrix *a = make(*state, "stencil2d", "size", "12", NULL, NULL);
-  int64_t n = ht_matrix_rows(a);
-  double *x = vector(n), *b = vector(n), *known = vector(n);
+  generated s = solvable(*state, "stencil2d", "12");
   int limited = 0, at_rounding = 0;
-  ht_solver *solver;
-  known_solution(a, known, b);
   for (int iterations = 20; iterations <= 60; iterations += 2) {
     char most[16];
     ht_report r;
     snprintf(most, sizeof most, "%d", iterations);
-    memset(x, 0, (size_t)n * sizeof(double));
-    OK(ht_solver_create(*state, NULL, &solver));
-    OK(ht_solver_set_option(solver, "rtol", "1e-25")); /* so that nothing but the limit ends the loop */
-    OK(ht_solver_set_option(solver, "max-iterations", most));
-    OK(ht_solver_set_matrix(solver, a));
-    OK(ht_solver_solve(solver, 1, b, x, &r));
+    start_again(&s);
+    ht_solver *solver = solver_with(*state, s.a, 2,
+                                    (const char *const[][2]){{"rtol", "1e-25"}, /* so that nothing but the limit ends it */
+                                                             {"max-iterations", most}});
+    OK(ht_solver_solve(solver, 1, s.b, s.x, &r));
     assert_true(r.outcome == HT_ITERATION_LIMIT || r.outcome == HT_ATTAINABLE_ACCURACY);
     assert_int_equal(r.iterations, iterations);
     int rounding = r.backward_error < 4 * DBL_EPSILON;
@@ -238,69 +268,50 @@ static void rounding_is_no_lack_of_iterations(void **state) {
     ht_solver_destroy(solver);
   }
   assert_true(limited > 0 && at_rounding > 0);
-  free(x), free(b), free(known);
-  ht_matrix_destroy(a);
+  forget(&s);
 }
 
 static void limits(void **state) {
-  ht_matrix *a = make(*state, "stencil2d", "size", "60", NULL, NULL);
-  int64_t n = ht_matrix_rows(a);
-  double *x = vector(n), *b = vector(n), *known = vector(n);
-  known_solution(a, known, b);
-  ht_report r = solve(*state, a, b, x, "max-iterations", "20");
+  generated s = solvable(*state, "stencil2d", "60");
+  ht_report r = solve(*state, s.a, s.b, s.x, "max-iterations", "20");
   assert_int_equal(r.outcome, HT_ITERATION_LIMIT);
   assert_int_equal(r.iterations, 20);
   assert_true(r.residual_true < 1 && r.residual_true > 1e-10);
-  assert_true(fabs(true_residual(a, x, b) - r.residual_true) <= 1e-12);
-  memset(x, 0, (size_t)n * sizeof(double));
-  r = solve(*state, a, b, x, "time-limit", "1e-9");
+  assert_true(fabs(true_residual(s.a, s.x, s.b) - r.residual_true) <= 1e-12);
+  start_again(&s);
+  r = solve(*state, s.a, s.b, s.x, "time-limit", "1e-9");
   assert_int_equal(r.outcome, HT_TIME_LIMIT);
-  memset(x, 0, (size_t)n * sizeof(double));
-  r = solve(*state, a, b, x, "rtol", "1e-18"); /* below what FP64 can reach */
+  start_again(&s);
+  r = solve(*state, s.a, s.b, s.x, "rtol", "1e-18"); /* below what FP64 can reach */
   assert_int_equal(r.outcome, HT_ATTAINABLE_ACCURACY);
   assert_true(r.residual_true < 1e-14);
-  free(x), free(b), free(known);
-  ht_matrix_destroy(a);
+  forget(&s);
 }
 
 /* The paper's rule believes the recursive residual; the outcome says when that was wrong. */
 static void paper_stopping(void **state) {
-  ht_matrix *a = make(*state, "stencil2d", "size", "40", "coefficients", "lognormal");
-  int64_t n = ht_matrix_rows(a);
-  double *x = vector(n), *b = vector(n);
-  ht_options *options;
-  ht_solver *solver;
+  generated s = system_of(*state, "stencil2d", "40", "lognormal", rough);
   ht_report r;
-  for (int64_t i = 0; i < n; i++) b[i] = sin(3.7 * (double)i);
-  OK(ht_options_create(*state, &options));
-  OK(ht_options_set(options, "stopping", "paper"));
-  OK(ht_options_set(options, "policy", "fixed:bf16"));
-  OK(ht_solver_create(*state, options, &solver));
-  OK(ht_solver_set_matrix(solver, a));
-  OK(ht_solver_solve(solver, 1, b, x, &r));
+  ht_solver *solver = solver_with(*state, s.a, 2, (const char *const[][2]){{"stopping", "paper"}, {"policy", "fixed:bf16"}});
+  OK(ht_solver_solve(solver, 1, s.b, s.x, &r));
   assert_int_equal(r.outcome, HT_RECURSIVE_ONLY);
   assert_true(r.residual_recursive <= 1e-10 && r.residual_true > 1e-10);
-  assert_true(fabs(true_residual(a, x, b) - r.residual_true) <= 1e-12);
+  assert_true(fabs(true_residual(s.a, s.x, s.b) - r.residual_true) <= 1e-12);
   OK(ht_solver_set_option(solver, "policy", "fixed:f64"));
-  memset(x, 0, (size_t)n * sizeof(double));
-  OK(ht_solver_solve(solver, 1, b, x, &r));
+  start_again(&s);
+  OK(ht_solver_solve(solver, 1, s.b, s.x, &r));
   assert_int_equal(r.outcome, HT_CONVERGED);
   ht_solver_destroy(solver);
-  ht_options_destroy(options);
-  free(x), free(b);
-  ht_matrix_destroy(a);
+  forget(&s);
 }
 
-static ht_report solve_low(ht_context *ctx, const ht_matrix *a, const double *b, double *x, const char *guard, const char *stopping) {
-  ht_solver *solver;
+static ht_report solve_low(ht_context *ctx, generated *s, const char *guard, const char *stopping) {
   ht_report r;
   const char *const settings[][2] = {{"format", "tilecsc"}, {"policy", "fixed:bf16"}, {"column-sums", "no"},
                                      {"precond", "none"},   {"guard", guard},         {"stopping", stopping}};
-  OK(ht_solver_create(ctx, NULL, &solver));
-  for (size_t k = 0; k < sizeof settings / sizeof *settings; k++) OK(ht_solver_set_option(solver, settings[k][0], settings[k][1]));
-  OK(ht_solver_set_matrix(solver, a));
-  memset(x, 0, (size_t)ht_matrix_rows(a) * sizeof *x);
-  OK(ht_solver_solve(solver, 1, b, x, &r));
+  ht_solver *solver = solver_with(ctx, s->a, sizeof settings / sizeof *settings, settings);
+  start_again(s);
+  OK(ht_solver_solve(solver, 1, s->b, s->x, &r));
   ht_solver_destroy(solver);
   return r;
 }
@@ -314,22 +325,18 @@ static void no_guard(void **state) {
                {"biharmonic", "24", "lognormal", HT_BROKE_DOWN},
                {"stencil2d", "40", "constant", HT_CONVERGED}}; /* whose values 16 bits hold exactly */
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-    ht_matrix *a = make(*state, cases[k].kind, "size", cases[k].size, "coefficients", cases[k].coefficients);
-    int64_t n = ht_matrix_rows(a);
-    double *x = vector(n), *b = vector(n);
-    for (int64_t i = 0; i < n; i++) b[i] = sin(3.7 * (double)i);
+    generated s = system_of(*state, cases[k].kind, cases[k].size, cases[k].coefficients, rough);
     for (int paper = 0; paper < 2; paper++) {
-      ht_report r = solve_low(*state, a, b, x, "off", paper ? "paper" : "true");
+      ht_report r = solve_low(*state, &s, "off", paper ? "paper" : "true");
       assert_int_equal(r.outcome, cases[k].outcome);
       assert_int_equal(r.replacements, 0);
       assert_int_equal(r.restores, 0);
       assert_int_equal(r.outcome == HT_CONVERGED, r.residual_true <= 1e-10);
-      assert_true(fabs(true_residual(a, x, b) - r.residual_true) <= 1e-12);
+      assert_true(fabs(true_residual(s.a, s.x, s.b) - r.residual_true) <= 1e-12);
       if (r.outcome == HT_BROKE_DOWN) assert_non_null(strstr(r.detail, "p'Ap"));
     }
-    assert_int_equal(solve_low(*state, a, b, x, "on", "true").outcome, HT_CONVERGED);
-    free(x), free(b);
-    ht_matrix_destroy(a);
+    assert_int_equal(solve_low(*state, &s, "on", "true").outcome, HT_CONVERGED);
+    forget(&s);
   }
 }
 
@@ -339,18 +346,11 @@ static int stop_at_5(void *user, const ht_progress *progress) {
 }
 
 static void interrupted(void **state) {
-  ht_matrix *a = make(*state, "stencil2d", "size", "60", NULL, NULL);
-  int64_t n = ht_matrix_rows(a);
-  double *x = vector(n), *b = vector(n);
-  ht_options *options;
-  ht_solver *solver;
+  generated s = system_of(*state, "stencil2d", "60", NULL, one);
   ht_report r;
-  for (int64_t i = 0; i < n; i++) b[i] = 1;
-  OK(ht_options_create(*state, &options));
-  OK(ht_solver_create(*state, options, &solver));
-  OK(ht_solver_set_matrix(solver, a));
+  ht_solver *solver = solver_with(*state, s.a, 0, NULL);
   ht_solver_set_progress(solver, stop_at_5, NULL);
-  OK(ht_solver_solve(solver, 1, b, x, &r));
+  OK(ht_solver_solve(solver, 1, s.b, s.x, &r));
   assert_int_equal(r.outcome, HT_STOPPED);
   assert_int_equal(r.iterations, 5);
   const double *history;
@@ -358,15 +358,13 @@ static void interrupted(void **state) {
   assert_true(fabs(history[0] - 1) <= 1e-15);
   ht_solver_set_progress(solver, NULL, NULL);
   ht_context_request_stop(*state);
-  OK(ht_solver_solve(solver, 1, b, x, &r));
+  OK(ht_solver_solve(solver, 1, s.b, s.x, &r));
   assert_int_equal(r.outcome, HT_STOPPED);
   ht_context_clear_stop(*state);
-  OK(ht_solver_solve(solver, 1, b, x, &r));
+  OK(ht_solver_solve(solver, 1, s.b, s.x, &r));
   assert_int_equal(r.outcome, HT_CONVERGED);
   ht_solver_destroy(solver);
-  ht_options_destroy(options);
-  free(x), free(b);
-  ht_matrix_destroy(a);
+  forget(&s);
 }
 
 /* A chain of springs whose last one hardly holds: ||A|| ||x|| is 1e14 ||b|| and more, so that b - A x in FP64 is all rounding, and rounds
@@ -420,50 +418,33 @@ static void row_sums_that_overflow(void **state) {
 
 /* The paper's goal is rtol ||r_0||, and atol holds beside it as for the true residual. */
 static void paper_stopping_and_atol(void **state) {
-  ht_matrix *a = make(*state, "stencil2d", "size", "20", NULL, NULL);
-  int64_t n = ht_matrix_rows(a);
-  double *x = vector(n), *b = vector(n);
-  ht_solver *solver;
+  generated s = system_of(*state, "stencil2d", "20", NULL, one);
   ht_report r;
-  for (int64_t i = 0; i < n; i++) b[i] = 1;
-  OK(ht_solver_create(*state, NULL, &solver));
-  OK(ht_solver_set_option(solver, "stopping", "paper"));
-  OK(ht_solver_set_option(solver, "rtol", "0"));
-  OK(ht_solver_set_option(solver, "atol", "1e-3"));
-  OK(ht_solver_set_matrix(solver, a));
-  OK(ht_solver_solve(solver, 1, b, x, &r));
+  ht_solver *solver = solver_with(*state, s.a, 3, (const char *const[][2]){{"stopping", "paper"}, {"rtol", "0"}, {"atol", "1e-3"}});
+  OK(ht_solver_solve(solver, 1, s.b, s.x, &r));
   assert_int_equal(r.outcome, HT_CONVERGED);
   assert_true(fabs(r.tolerance * r.norm_b - 1e-3) <= 1e-17);
   ht_solver_destroy(solver);
-  free(x), free(b);
-  ht_matrix_destroy(a);
+  forget(&s);
 }
 
 /* Set-up that is told to stop, or has no time left, is an outcome, and the next solve sets up again. */
 static void set_up_that_ends_early(void **state) {
-  ht_matrix *a = make(*state, "stencil2d", "size", "30", NULL, NULL);
-  int64_t n = ht_matrix_rows(a);
-  double *x = vector(n), *b = vector(n);
-  ht_solver *solver;
+  generated s = system_of(*state, "stencil2d", "30", NULL, one);
   ht_report r;
-  for (int64_t i = 0; i < n; i++) b[i] = 1;
-  OK(ht_solver_create(*state, NULL, &solver));
-  OK(ht_solver_set_option(solver, "precond", "ic0"));
-  OK(ht_solver_set_option(solver, "time-limit", "1e-9"));
-  OK(ht_solver_set_matrix(solver, a));
-  OK(ht_solver_solve(solver, 1, b, x, &r));
+  ht_solver *solver = solver_with(*state, s.a, 2, (const char *const[][2]){{"precond", "ic0"}, {"time-limit", "1e-9"}});
+  OK(ht_solver_solve(solver, 1, s.b, s.x, &r));
   assert_int_equal(r.outcome, HT_TIME_LIMIT);
   assert_int_equal(r.iterations, 0);
   OK(ht_solver_set_option(solver, "time-limit", "0"));
   ht_context_request_stop(*state);
-  OK(ht_solver_solve(solver, 1, b, x, &r));
+  OK(ht_solver_solve(solver, 1, s.b, s.x, &r));
   assert_int_equal(r.outcome, HT_STOPPED);
   ht_context_clear_stop(*state);
-  OK(ht_solver_solve(solver, 1, b, x, &r));
+  OK(ht_solver_solve(solver, 1, s.b, s.x, &r));
   assert_int_equal(r.outcome, HT_CONVERGED);
   ht_solver_destroy(solver);
-  free(x), free(b);
-  ht_matrix_destroy(a);
+  forget(&s);
 }
 
 /* Where 16 bits are given up an engine still holds a product of theirs. Its error must not stay in the residual: the first claim would be

@@ -2,17 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/context.h"
 #include "solve_helpers.h"
-
-static ht_solver *solver_with(ht_context *ctx, const ht_matrix *a, int count, const char *const settings[][2]) {
-  ht_options *options;
-  ht_solver *solver;
-  OK(ht_options_create(ctx, &options));
-  for (int i = 0; i < count; i++) OK(ht_options_set(options, settings[i][0], settings[i][1]));
-  OK(ht_solver_create(ctx, options, &solver));
-  ht_options_destroy(options);
-  if (a) OK(ht_solver_set_matrix(solver, a));
-  return solver;
-}
+#include "solver/chooser.h"
+#include "support/generated.h"
 
 /* Solve for a known solution; the certificate must hold in long double, whatever the route. The bound allows for the
  * rounding of the FP64 certificate itself, u times the row length. */
@@ -394,6 +385,42 @@ static void few_iterations_are_left_to_fp64(void **state) {
   ht_context_destroy(ctx);
 }
 
+/* What auto takes on a device where short rows meet a steep diagonal waits for the residual, also where nothing is mended or the recursive
+ * residual is gone by: the CPU is taken for one, with a small cache. */
+static void low_levels_wait_whoever_mends(void **state) {
+  static const char *const ways[][2][2] = {{{"guard", "on"}, {"stopping", "true"}},
+                                           {{"guard", "off"}, {"stopping", "true"}},
+                                           {{"guard", "on"}, {"stopping", "paper"}},
+                                           {{"guard", "off"}, {"stopping", "paper"}}};
+  ht_context *ctx;
+  ht_solver *solver;
+  ht_report report;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  ht_matrix *a;
+  OK(generate_line(ctx, "stencil3d size=16 points=7 coefficients=jumps contrast=1e4", &a));
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *b = vector(n);
+  for (int64_t i = 0; i < n; i++) b[i] = sin((double)i);
+  for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+    const char *const settings[][2] = {
+        {"precond", "jacobi"}, {"backend", "cpu"}, {ways[k][0][0], ways[k][0][1]}, {ways[k][1][0], ways[k][1][1]}};
+    solver = solver_with(ctx, a, 4, settings);
+    OK(ht_solver_prepare(solver));
+    OK(ht_solver_pretend(solver, &(ht_pretence){.cache_bytes = 1, .device = 1}));
+    memset(x, 0, (size_t)n * sizeof(double));
+    OK(ht_solver_solve(solver, 1, b, x, &report));
+    assert_non_null(strstr(report.policy_chosen, "until the residual has fallen"));
+    assert_true(report.residual_recursive <= 1e-10 && report.bytes_16 == 0 && report.bytes_f32 > 0);
+    if (!(report.bytes_f64 > 0.1 * report.bytes_f32))
+      fail_msg("way %zu: %g bytes in FP64, %g below", k, report.bytes_f64, report.bytes_f32);
+    ht_solver_destroy(solver);
+  }
+  free(x), free(b);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_combination_converges),
@@ -408,6 +435,7 @@ int main(void) {
       cmocka_unit_test(progress_changes_nothing),
       cmocka_unit_test(budget_waits_for_the_front),
       cmocka_unit_test(few_iterations_are_left_to_fp64),
+      cmocka_unit_test(low_levels_wait_whoever_mends),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,6 @@
 #include "policy/learned_file.h"
 #include "support/failing.h"
 #include "support/generated.h"
-#include "train/compete_tiles.h"
 #include "train/saving.h"
 #include "train/trainer.h"
 
@@ -115,12 +114,13 @@ static void the_best_is_kept(void **state) {
     assert_int_equal(ht_trainer_run(t, &r), HT_OK);
     void *bytes = bytes_of(t, ht_trainer_policy, &size);
     assert_int_equal(ht_learned_parse(f->ctx, bytes, size, "small", &learned), HT_OK);
-    const double time[HT_RIVALS] = {r.time_network, 1, r.time_f32, r.time_16};
+    const double time[HT_RIVALS_FIXED] = {r.time_network, 1, r.time_f32, r.time_16};
     int best = 0;
-    while (best < HT_RIVALS - 1 && strcmp(r.chosen, ht_rival_names[best]) != 0) best++;
-    assert_string_equal(learned->chosen, ht_rival_names[best]);
+    while (best < HT_RIVALS_FIXED - 1 && strcmp(r.chosen, ht_rival_name(best)) != 0) best++;
+    assert_string_equal(learned->chosen, ht_rival_name(best));
     assert_string_equal(learned->contest, r.contest);
-    for (int i = 0; i < HT_RIVALS; i++) assert_true(time[i] > 0.1 && time[best] <= time[i] / 0.99 + 1e-12);
+    assert_true(r.judged == 1 && r.time_contest_s > 0 && r.time_contest_s <= r.time_judge_s);
+    for (int i = 0; i < HT_RIVALS_FIXED; i++) assert_true(time[i] > 0.1 && time[best] <= time[i] / 0.99 + 1e-12);
     ht_learned_release(f->ctx, learned);
     free(bytes);
     ht_trainer_destroy(t);
@@ -386,11 +386,21 @@ static void hard_cases_are_left_out(void **state) {
 }
 
 static void states_and_rewards_go_together(void **state) {
-  static const char *const cases[][3][2] = {
-      {{"state", "features"}, {"reward", "paper"}, {"update", "64"}},    {{"state", "features"}, {"compete", "yes"}, {"update", "64"}},
-      {{"state", "features"}, {"format", "tilecsc"}, {"update", "64"}},  {{"state", "features"}, {"replace", "no"}, {"update", "64"}},
-      {{"state", "features"}, {"actions", "f32,f64"}, {"update", "64"}}, {{"state", "features"}, {"actions", "f64"}, {"update", "64"}},
-      {{"state", "features"}, {"actions", "f64,f31"}, {"update", "64"}}};
+  static const char *const cases[][3][2] = {{{"state", "features"}, {"reward", "paper"}, {"update", "64"}},
+                                            {{"state", "features"}, {"compete", "no"}, {"judge", "time"}},
+                                            {{"reward", "paper"}, {"judge", "model"}, {"update", "64"}},
+                                            {{"replace", "no"}, {"judge", "time"}, {"update", "64"}},
+                                            {{"actions", "f64,f32"}, {"reward", "time"}, {"update", "64"}},
+                                            {{"precond", "jacobi"}, {"reward", "time"}, {"update", "64"}},
+                                            {{"late", "2"}, {"reward", "paper"}, {"update", "64"}},
+                                            {{"machine", "this"}, {"reward", "time"}, {"update", "64"}},
+                                            {{"credit", "shared"}, {"reward", "time"}, {"update", "64"}},
+                                            {{"tile-cost", "8"}, {"reward", "time"}, {"update", "64"}},
+                                            {{"state", "features"}, {"format", "tilecsc"}, {"update", "64"}},
+                                            {{"state", "features"}, {"replace", "no"}, {"update", "64"}},
+                                            {{"state", "features"}, {"actions", "f32,f64"}, {"update", "64"}},
+                                            {{"state", "features"}, {"actions", "f64"}, {"update", "64"}},
+                                            {{"state", "features"}, {"actions", "f64,f31"}, {"update", "64"}}};
   fixture *f = *state;
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     ht_train_report r;
@@ -442,25 +452,83 @@ static void a_matrix_that_cannot_be_solved_is_refused(void **state) {
   ht_trainer_destroy(t);
 }
 
-static int stop_at_once(void *user, const ht_train_progress *now) {
-  *(int64_t *)user = now->updates;
-  return 1;
+/* Which phase to stop in, after so many solves of it, and what was told after that. */
+typedef struct interrupt {
+  ht_train_phase phase;
+  int64_t solves;
+  int by_request, told_since; /* by_request: as a signal does, instead of the callback's answer */
+  ht_context *ctx;
+} interrupt;
+
+static int stop_there(void *user, const ht_train_progress *now) {
+  interrupt *i = user;
+  i->told_since += i->told_since > 0;
+  if (now->phase != i->phase || now->solves < i->solves) return 0;
+  i->told_since += !i->told_since;
+  if (i->by_request) ht_context_request_stop(i->ctx);
+  return !i->by_request;
 }
 
+/* Whenever it comes, the training ends without another solve, and leaves what it has learned, which the file says was not judged; a later
+ * run of the same trainer judges it. */
 static void an_interrupt_keeps_what_there_is(void **state) {
+  static const char *const rewards[] = {"paper", "tiles", "time", "time"};
+  static const interrupt when[] = {{HT_TRAIN_LEARNS, 0, 0, 0, NULL},
+                                   {HT_TRAIN_JUDGES, 0, 1, 0, NULL},
+                                   {HT_TRAIN_JUDGES, 1, 0, 0, NULL},
+                                   {HT_TRAIN_COMPETES, 2, 1, 0, NULL}};
   fixture *f = *state;
   ht_train_report r;
-  int64_t updates = 0, size;
-  const void *bytes;
-  ht_trainer *t = make(f, "tiles", "100000");
-  ht_context_request_stop(f->ctx);
-  assert_int_equal(ht_trainer_run(t, &r), HT_INTERRUPTED);
-  ht_context_clear_stop(f->ctx);
-  ht_trainer_set_progress(t, stop_at_once, &updates);
+  ht_learned *learned;
+  for (int kind = 0; kind < 4; kind++)
+    for (size_t k = 0; k < sizeof when / sizeof *when; k++) {
+      interrupt stop = when[k];
+      int64_t size;
+      int never = (stop.phase == HT_TRAIN_COMPETES && kind == 0) || (stop.phase == HT_TRAIN_JUDGES && stop.solves && kind > 1);
+      ht_trainer *t = make(f, rewards[kind], "8");
+      if (kind == 3) assert_int_equal(ht_trainer_set_option(t, "judge", "time"), HT_OK);
+      if (never) stop = (interrupt){HT_TRAIN_LEARNS, 0, 1, 0, NULL};
+      stop.ctx = f->ctx;
+      ht_trainer_set_progress(t, stop_there, &stop);
+      assert_int_equal(ht_trainer_run(t, &r), HT_OK);
+      assert_string_equal(r.outcome, "interrupted");
+      assert_true(r.judged == 0 && stop.told_since <= 2 && isnan(r.residual_true) && r.interval > 0);
+      void *bytes = bytes_of(t, ht_trainer_policy, &size);
+      assert_int_equal(ht_learned_parse(f->ctx, bytes, size, "small", &learned), HT_OK);
+      assert_string_equal(learned->chosen, "learned");
+      assert_non_null(strstr(learned->contest, "interrupted"));
+      ht_learned_release(f->ctx, learned);
+      free(bytes);
+      ht_trainer_set_progress(t, NULL, NULL);
+      assert_int_equal(ht_trainer_run(t, &r), HT_OK);
+      assert_true(r.judged == 1 && r.residual_true > 0);
+      assert_null(strstr(r.contest, "interrupted"));
+      ht_trainer_destroy(t);
+    }
+}
+
+static void an_interrupt_before_the_first_episode_leaves_nothing(void **state) {
+  static const char *const rewards[] = {"paper", "tiles", "time"};
+  fixture *f = *state;
+  for (int kind = 0; kind < 3; kind++) {
+    ht_train_report r;
+    ht_trainer *t = make(f, rewards[kind], "100000");
+    ht_context_request_stop(f->ctx);
+    assert_int_equal(ht_trainer_run(t, &r), HT_INTERRUPTED);
+    ht_context_clear_stop(f->ctx);
+    ht_trainer_destroy(t);
+  }
+}
+
+/* Tiles compete by the clock too, where that is asked for. */
+static void tiles_are_judged_by_time(void **state) {
+  fixture *f = *state;
+  ht_train_report r;
+  ht_trainer *t = make(f, "tiles", "8");
+  assert_int_equal(ht_trainer_set_option(t, "judge", "time"), HT_OK);
   assert_int_equal(ht_trainer_run(t, &r), HT_OK);
-  assert_string_equal(r.outcome, "interrupted");
-  assert_int_equal(updates, 1);
-  assert_int_equal(ht_trainer_policy(t, &bytes, &size), HT_OK);
+  assert_non_null(strstr(r.contest, "measured on cpu"));
+  assert_true(r.time_network > 0 && r.time_f32 > 0 && r.time_16 > 0);
   ht_trainer_destroy(t);
 }
 
@@ -516,6 +584,8 @@ int main(void) {
                                      TEST(states_and_rewards_go_together),
                                      TEST(a_matrix_that_cannot_be_solved_is_refused),
                                      TEST(an_interrupt_keeps_what_there_is),
+                                     TEST(an_interrupt_before_the_first_episode_leaves_nothing),
+                                     TEST(tiles_are_judged_by_time),
                                      cmocka_unit_test(failed_allocations_are_reported)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

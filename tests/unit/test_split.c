@@ -116,6 +116,15 @@ static double decode(const ht_split_view *v, const ht_tile *t, int64_t group, in
 
 typedef void (*entry_fn)(void *user, int64_t tile, int64_t row, int64_t column, double value);
 
+/* A unit of number k of the tile's delta16 or delta32, and what is added by it to one of the nodes' own entries. */
+static double correction_unit(const ht_split_view *v, const ht_tile *t, int64_t k, ht_level level) {
+  return ldexp(1, -15 - v->delta_exponent[level][t->slice + k / (v->block * v->block * HT_LANES)]);
+}
+
+static double correction(const ht_split_view *v, const ht_tile *t, int64_t k, ht_level level) {
+  return level < HT_LEVEL_64 && v->delta[level] ? v->delta[level][t->delta + k] * correction_unit(v, t, k, level) : 0;
+}
+
 static void walk(const ht_split_view *v, int64_t tile, ht_level level, entry_fn fn, void *user) {
   const ht_tile *t = &v->tile[tile];
   int64_t group = t->group, index = t->index, b = v->block, size = b * b * HT_LANES;
@@ -135,9 +144,10 @@ static void walk(const ht_split_view *v, int64_t tile, ht_level level, entry_fn 
   assert_int_equal(index, t[1].index);
   for (int64_t k = t->exception; level == HT_LEVEL_64 && k < t->exception + t->exceptions; k++)
     fn(user, tile, t->row + v->exception[k].row, v->exception[k].column, v->exception[k].value);
-  for (int64_t k = 0; level == HT_LEVEL_16 && v->delta16 && k < t->rows * b; k++) {
+  for (int64_t k = 0; k < t->rows * b; k++) {
     int64_t first = t->row + (k / size * HT_LANES + k % HT_LANES) * b; /* of the node */
-    fn(user, tile, first + k % size / HT_LANES / b, first + k / HT_LANES % b, (double)v->delta16[t->delta + k]);
+    double added = correction(v, t, k, level);
+    if (added != 0) fn(user, tile, first + k % size / HT_LANES / b, first + k / HT_LANES % b, added);
   }
 }
 
@@ -253,7 +263,8 @@ static void check_products(ht_context *ctx, const check *c) {
 
 /* ---- what is measured ---- */
 
-/* Column errors against the exact values: level sums collected a CSR entry; a node's own entry that is not stored may hold delta16. */
+/* Column errors against the exact values: level sums collected a CSR entry; a node's own entry that is not stored may hold delta16 or
+ * delta32. */
 typedef struct level_sums {
   check *c;
   double *entry, *own; /* own: block entries a row */
@@ -273,6 +284,22 @@ static void collect_level(void *user, int64_t tile, int64_t row, int64_t column,
   s->own[row * block + column % block] += value;
 }
 
+/* delta16 and delta32 give the rows' sums with each component's constant vector back, up to their own rounding. */
+static void check_constants(const check *c, int level, const double *sum, const double *size) {
+  const ht_split_view *v = &c->split->view;
+  int64_t b = v->block, group = b * b * HT_LANES;
+  if (!v->delta[level]) return;
+  double *bound = calloc((size_t)(v->padded * b), 8);
+  for (int64_t t = 0; t < v->tiles; t++)
+    for (int64_t k = 0; k < v->tile[t].rows * b; k++) {
+      int64_t row = v->tile[t].row + (k / group * HT_LANES + k % HT_LANES) * b + k % group / HT_LANES / b;
+      bound[row * b + k / HT_LANES % b] +=
+          correction_unit(v, &v->tile[t], k, (ht_level)level); /* half a unit, but for what is just too large */
+    }
+  for (int64_t i = 0; i < c->a->n * b; i++) assert_true(fabs(sum[i]) <= bound[i] + 0x1p-45 * size[i] || size[i] > 1e3);
+  free(bound);
+}
+
 static void check_errors(check *c) {
   const ht_split_view *v = &c->split->view;
   size_t nnz = (size_t)c->a->start[c->a->n], rows = (size_t)v->padded;
@@ -285,20 +312,21 @@ static void check_errors(check *c) {
     memset(entry, 0, nnz * 8);
     memset(own, 0, rows * 3 * 8);
     memset(error2, 0, rows * 8);
+    memset(row_sum, 0, rows * 3 * 8);
+    memset(row_size, 0, rows * 3 * 8);
     level_sums sums = {c, entry, own};
     for (int64_t t = 0; t < v->tiles; t++) walk(v, t, (ht_level)level, collect_level, &sums);
     for (int64_t i = 0; i < c->a->n; i++) {
       int64_t row = c->inverse[i], first = row / block * block;
       for (int64_t j = 0; j < block; j++) {
         error2[first + j] += own[row * block + j] * own[row * block + j];
-        if (level == HT_LEVEL_16) row_sum[row * block + j] -= own[row * block + j];
+        row_sum[row * block + j] -= own[row * block + j];
       }
       for (int64_t k = c->a->start[i]; k < c->a->start[i + 1]; k++) {
         int64_t column = c->inverse[c->a->columns[k]], at = row * block + column % block;
         int shift = exponent_of(v, column) - exponent_of(v, first + column % block);
         double lost = c->sum[k] - entry[k];
         error2[column] += lost * lost;
-        if (level != HT_LEVEL_16) continue;
         row_sum[at] += ldexp(lost, shift);
         row_size[at] += ldexp(fabs(c->sum[k]), shift);
       }
@@ -308,11 +336,10 @@ static void check_errors(check *c) {
       for (int64_t j = b * HT_COLUMN_BLOCK; j < (b + 1) * HT_COLUMN_BLOCK; j++) largest = fmax(largest, error2[j]);
       if (level == HT_LEVEL_16) largest = fmax(largest, pow((double)v->column_error[HT_LEVEL_32][b], 2));
       /* Tiles that share rows count their own entries' correction apart from each other. */
-      if (!shared || level == HT_LEVEL_32) assert_true(fabs(v->column_error[level][b] - sqrt(largest)) <= 1e-6 * sqrt(largest) + 1e-300);
+      if (!shared) assert_true(fabs(v->column_error[level][b] - sqrt(largest)) <= 1e-6 * sqrt(largest) + 1e-300);
     }
+    check_constants(c, level, row_sum, row_size);
   }
-  /* delta16 makes the rows' sums with each component's constant vector exact, up to its own rounding to FP32. */
-  for (int64_t i = 0; v->delta16 && i < c->a->n * block; i++) assert_true(fabs(row_sum[i]) <= 0x1p-23 * row_size[i] || row_size[i] > 1e3);
   free(entry), free(own), free(error2), free(row_sum), free(row_size);
 }
 
@@ -521,7 +548,7 @@ static void test_exact_levels(void **state) {
   for (int64_t k = 0; k < a.start[a.n]; k++) a.values[k] = a.values[k] > 0 ? 26 : -1;
   for (int flags = 0; flags < 2; flags++) {
     ht_split *split = create(ctx, &a, NULL, 0, flags);
-    if (flags) assert_null(split->view.delta16);
+    if (flags) assert_null(split->view.delta[HT_LEVEL_16]);
     for (int64_t t = 0; t < split->view.tiles; t++) assert_int_equal(split->view.tile[t].exact, flags ? HT_LEVEL_16 : HT_LEVEL_64);
     check_split(ctx, &a, split);
     ht_split_destroy(split);
@@ -604,7 +631,7 @@ static void test_threads(void **state) {
   assert_memory_equal(v->exponent, w->exponent, (size_t)v->groups);
   assert_memory_equal(v->index, w->index, (size_t)v->tile[v->tiles].index * 2);
   assert_memory_equal(v->touched, w->touched, (size_t)v->tile[v->tiles].touch * 4);
-  assert_memory_equal(v->delta16, w->delta16, (size_t)v->tile[v->tiles].delta * 4);
+  for (int l = 0; l < 2; l++) assert_memory_equal(v->delta[l], w->delta[l], (size_t)v->tile[v->tiles].delta * 2);
   for (int l = 0; l < 2; l++) assert_memory_equal(v->column_error[l], w->column_error[l], (size_t)v->blocks * 4);
   ht_split_destroy(one);
   ht_split_destroy(two);

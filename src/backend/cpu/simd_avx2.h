@@ -21,7 +21,6 @@ INLINE ht_vec vec_mul(ht_vec a, ht_vec b) { return (ht_vec){_mm256_mul_pd(a.lo, 
 INLINE ht_vec vec_fma(ht_vec a, ht_vec b, ht_vec c) {
   return (ht_vec){_mm256_fmadd_pd(a.lo, b.lo, c.lo), _mm256_fmadd_pd(a.hi, b.hi, c.hi)};
 }
-INLINE ht_vec vec_from_floats(const float *p) { return (ht_vec){_mm256_cvtps_pd(_mm_loadu_ps(p)), _mm256_cvtps_pd(_mm_loadu_ps(p + 4))}; }
 
 INLINE __m128i load_words(const int16_t *p) { return _mm_loadu_si128((const __m128i *)(const void *)p); }
 INLINE __m128i load_ints(const int32_t *p) { return _mm_loadu_si128((const __m128i *)(const void *)p); }

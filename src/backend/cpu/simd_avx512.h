@@ -14,7 +14,6 @@ INLINE ht_vec vec_set(double a) { return _mm512_set1_pd(a); }
 INLINE ht_vec vec_add(ht_vec a, ht_vec b) { return _mm512_add_pd(a, b); }
 INLINE ht_vec vec_mul(ht_vec a, ht_vec b) { return _mm512_mul_pd(a, b); }
 INLINE ht_vec vec_fma(ht_vec a, ht_vec b, ht_vec c) { return _mm512_fmadd_pd(a, b, c); }
-INLINE ht_vec vec_from_floats(const float *p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
 
 INLINE __m256i widen(const int16_t *p) { return _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)); }
 INLINE __m256i load_ints(const int32_t *p) { return _mm256_loadu_si256((const __m256i *)(const void *)p); }

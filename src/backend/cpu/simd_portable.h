@@ -38,11 +38,6 @@ INLINE ht_vec vec_fma(ht_vec a, ht_vec b, ht_vec c) {
   LANES c.v[l] += a.v[l] * b.v[l];
   return c;
 }
-INLINE ht_vec vec_from_floats(const float *p) {
-  ht_vec r;
-  LANES r.v[l] = (double)p[l];
-  return r;
-}
 
 INLINE ht_vec vec_fixed_16(const int16_t *head) {
   ht_vec r;

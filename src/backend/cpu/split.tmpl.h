@@ -97,16 +97,14 @@ INLINE const uint16_t *multiply_slice(const ht_split_view *a, const ht_slice *sl
   return index;
 }
 
-/* y += delta16 x on the tile's rows. */
-INLINE void add_delta(const float *delta, int64_t rows, const double *x, double *y, const int block) {
-  for (int64_t i = 0; i < rows; i += HT_LANES * block) {
-    ht_vec in[3], sum[3];
-    load(x + i, in, block);
-    load(y + i, sum, block);
-    for (int r = 0; r < block; r++)
-      for (int c = 0; c < block; c++, delta += HT_LANES) sum[r] = vec_fma(vec_from_floats(delta), in[c], sum[r]);
-    store(y + i, sum, 0, block);
-  }
+/* y += delta x on the rows of a slice. */
+INLINE void add_delta(const int16_t *delta, uint8_t exponent, const double *x, double *y, const int block) {
+  ht_vec in[3], sum[3], unit = vec_set(unit_of[exponent]);
+  load(x, in, block);
+  load(y, sum, block);
+  for (int r = 0; r < block; r++)
+    for (int c = 0; c < block; c++, delta += HT_LANES) sum[r] = vec_fma(vec_mul(vec_fixed_16(delta), unit), in[c], sum[r]);
+  store(y, sum, 0, block);
 }
 
 INLINE void multiply_tile(const ht_split_view *a, const ht_tile *t, const double *x, double *y, const int encoding, const int level,
@@ -125,7 +123,12 @@ INLINE void multiply_tile(const ht_split_view *a, const ht_tile *t, const double
   if (level == HT_LEVEL_64)
     for (int64_t k = t->exception; k < t->exception + t->exceptions; k++)
       y[t->row + a->exception[k].row] += a->exception[k].value * x[a->exception[k].column];
-  if (level == HT_LEVEL_16 && a->delta16) add_delta(a->delta16 + t->delta, t->rows, x + t->row, y + t->row, block);
+  if (level < HT_LEVEL_64 && a->delta[level]) {
+    const int16_t *delta = a->delta[level] + t->delta;
+    const uint8_t *exponent = a->delta_exponent[level] + t->slice;
+    for (int64_t i = t->row; i < t->row + t->rows; i += HT_LANES * block, delta += block * block * HT_LANES)
+      add_delta(delta, *exponent++, x + i, y + i, block);
+  }
 }
 
 #define INSTANCE(encoding, level, block)                                                                                                   \

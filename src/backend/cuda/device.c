@@ -29,10 +29,9 @@ static CUcontext current_context(const ht_cuda_driver *driver, CUdevice *device)
   return driver->cuCtxGetDevice(device) == CUDA_SUCCESS ? context : NULL;
 }
 
-/* `wanted` is "" (the current context's device, else the first) or a number. */
+/* `wanted` is "" (the current context's device, else the first) or a number of at most four digits. */
 static ht_status choose(ht_context *ctx, const ht_cuda_driver *driver, const char *wanted, int *ordinal) {
   size_t digits = strspn(wanted, "0123456789");
-  HT_CHECK(ctx, !wanted[digits] && digits <= 4, HT_BAD_OPTION, "a device is chosen by its number, as in cuda:0, and not by '%s'", wanted);
   int count = 0;
   CUdevice device;
   *ordinal = 0;

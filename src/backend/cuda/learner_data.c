@@ -1,5 +1,6 @@
 /* A learner's data: matrices, solves, transitions and weights go to the device once and stay there. SPDX-License-Identifier: BSD-3-Clause
  */
+#include <string.h>
 #include "backend/cuda/learner.h"
 
 enum {
@@ -16,6 +17,31 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static ht_status place(ht_cuda *cuda, int64_t bytes, const void *from, void *to) {
   HT_TRY(cuda->ctx, ht_cuda_allocate(cuda, bytes, to));
   return ht_cuda_send(cuda, bytes, from, *(void **)to);
+}
+
+/* To nearest, ties to even, in the bits of the double. Values within FP32's range become what FP32 and BF16 would make of them; those that
+ * are smaller by 2^-126 than others of their column keep bits that they would lose there. */
+static double rounded(double v, int level) {
+  static const int dropped[HT_LEVELS] = {[HT_LEVEL_16] = 45, [HT_LEVEL_32] = 29, [HT_LEVEL_64] = 0};
+  int drop = dropped[level];
+  uint64_t bits, half = drop ? ((uint64_t)1 << (drop - 1)) - 1 : 0;
+  memcpy(&bits, &v, sizeof bits);
+  bits = (bits + half + (drop ? bits >> drop & 1 : 0)) & ~(uint64_t)0 << drop;
+  memcpy(&v, &bits, sizeof v);
+  return v;
+}
+
+static ht_status place_values(ht_learner *l, const ht_csr_view *rows, const double **to) {
+  double *values;
+  HT_TRY(l->ctx, ht_allocate(l->ctx, rows->nnz * HT_LEARNER_VALUES, sizeof *values, &values));
+#pragma omp parallel for schedule(static) num_threads(l->ctx->threads)
+  for (int64_t k = 0; k < rows->nnz; k++) {
+    for (int level = 0; level < HT_LEVELS; level++) values[k * HT_LEARNER_VALUES + level] = rounded(rows->values[k], level);
+    values[k * HT_LEARNER_VALUES + HT_LEVELS] = 0;
+  }
+  ht_status status = place(l->cuda, rows->nnz * HT_LEARNER_VALUES * 8, values, to);
+  ht_release(l->ctx, values);
+  return status;
 }
 
 /* b = A*1, summed as the host's training does. */
@@ -81,7 +107,7 @@ ht_status ht_learner_make_matrix(ht_learner *l, int number, const ht_csr_view *r
                           .all_lanes = l->settings.lanes};
   HT_TRY(l->ctx, place(l->cuda, (rows->n + 1) * 8, rows->row_start, &g->row_start));
   HT_TRY(l->ctx, place(l->cuda, rows->nnz * 4, rows->columns, &g->columns));
-  HT_TRY(l->ctx, place(l->cuda, rows->nnz * 8, rows->values, &g->values));
+  HT_TRY(l->ctx, place_values(l, rows, &g->values));
   HT_TRY(l->ctx, place_right_side(l, rows, &g->right_side));
   m->judged = *g;
   m->judged.lanes = m->judged.stride = m->judged.all_lanes = m->judged.judged = 1;

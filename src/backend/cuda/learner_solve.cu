@@ -1,5 +1,5 @@
 // Many solves of one matrix at once, to learn from or to judge by: an iteration is four kernels. `act` takes every tile of every direction
-// through the network and chooses its level; `multiply` is the product with many vectors, a matrix value read once and rounded for each;
+// through the network and chooses its level; `multiply` is the product with many vectors, a matrix entry read once for all;
 // `advance` takes the step and gives the reward; `turn` makes the next direction, or begins the next episode. Sums are made by each block
 // in a fixed order, and by the last block from all of theirs, in theirs. SPDX-License-Identifier: BSD-3-Clause
 #include "backend/cuda/learner_solve.cuh"
@@ -92,6 +92,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) ht_learner_turn(const __gr
     } else if (!only_begin) {
       g.p[at] = fma(beta, g.p[at], g.r[at]);
     }
+  }
+  if (!__syncthreads_or(begins)) { // in no block, since each has threads of every solve
+    if (threadIdx.x == 0 && !only_begin && is_last_block(g)) g.control->step++;
+    return;
   }
   if (!sum_of_blocks(g, my, bb, shared, &sum)) return;
   if (threadIdx.x == 0 && !only_begin) g.control->step++;

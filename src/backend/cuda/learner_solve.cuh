@@ -38,6 +38,13 @@ __device__ inline double sum_of_rows(const ht_learner_group &g, const place &my,
   return shared[my.lane];
 }
 
+// Whether all other blocks have come here; for one thread of each.
+__device__ inline bool is_last_block(const ht_learner_group &g) {
+  if (atomicAdd(g.arrived, 1u) != gridDim.x - 1) return false;
+  *g.arrived = 0;
+  return true;
+}
+
 // Each solve's sum over all blocks, in the last one to come here; false in the others.
 __device__ inline bool sum_of_blocks(const ht_learner_group &g, const place &my, double v, double *shared, double *sum) {
   __shared__ uint32_t ticket;
@@ -101,9 +108,9 @@ __device__ inline void place_tiles(const entries &e, float *x, double (*square)[
   for (int i = 0; i < EACH; i++) norm2 = fma(e.v[i], e.v[i], norm2);
   square[threadIdx.x / ROWS][row] = norm2;
   __syncthreads();
-  double norm = fmax(sqrt(square[0][row] + square[1][row] + square[2][row] + square[3][row]), LEAST_NORM);
+  double inverse = 1 / fmax(sqrt(square[0][row] + square[1][row] + square[2][row] + square[3][row]), LEAST_NORM);
 #pragma unroll
-  for (int i = 0; i < EACH; i++) x[(begin + i) * PITCH + row] = (float)(e.v[i] / norm);
+  for (int i = 0; i < EACH; i++) x[(begin + i) * PITCH + row] = (float)(e.v[i] * inverse);
   __syncthreads();
 }
 
@@ -192,42 +199,30 @@ __device__ inline void act(const ht_learner_group &g, const ht_learner_batch &b,
 
 // ---- product and step ----
 
-// How a matrix entry is rounded to a level: to nearest, ties to even, in the bits of the double. Entries within FP32's range become what
-// FP32 and BF16 would make of them; those that are smaller by 2^-126 than others of their column keep bits that they would lose there.
-struct rounding {
-  uint64_t half, odd, mask;
-  int drop;
-  __device__ explicit rounding(int level) : drop(level == 2 ? 0 : level == 1 ? 29 : 45) {
-    half = drop ? (1ull << (drop - 1)) - 1 : 0;
-    odd = drop ? 1 : 0;
-    mask = ~0ull << drop;
-  }
-  __device__ double operator()(double v) const {
-    uint64_t bits = (uint64_t)__double_as_longlong(v);
-    return __longlong_as_double((long long)((bits + half + (bits >> drop & odd)) & mask));
-  }
-};
-
-// Entries begin..end-1 of a row times a direction. What is asked for at once does not wait for each other.
-__device__ inline double row_times(const ht_learner_group &g, int64_t begin, int64_t end, int lane) {
-  enum { AT_ONCE = 4 };
-  double sum = 0;
-  for (int64_t k = begin; k < end; k += AT_ONCE) {
-    int column[AT_ONCE] = {}, level[AT_ONCE] = {};
-    double value[AT_ONCE] = {}, p[AT_ONCE] = {};
+// COUNT entries of a row from k on, added to `sum`. What is asked for at once does not wait for each other; a lane takes the value of its
+// level from the three that lie side by side.
+template <int COUNT> __device__ inline double add_entries(const ht_learner_group &g, int64_t k, int lane, double sum) {
+  int column[COUNT];
+  double value[COUNT], p[COUNT];
 #pragma unroll
-    for (int j = 0; j < AT_ONCE; j++)
-      if (k + j < end) column[j] = g.columns[k + j], value[j] = g.values[k + j];
+  for (int j = 0; j < COUNT; j++) column[j] = g.columns[k + j];
 #pragma unroll
-    for (int j = 0; j < AT_ONCE; j++)
-      if (k + j < end) {
-        p[j] = g.p[(int64_t)column[j] * g.lanes + lane];
-        level[j] = g.level[(int64_t)(column[j] / TILE) * g.lanes + lane];
-      }
-#pragma unroll
-    for (int j = 0; j < AT_ONCE; j++) sum = fma(rounding(level[j])(value[j]), p[j], sum);
+  for (int j = 0; j < COUNT; j++) {
+    p[j] = g.p[(int64_t)column[j] * g.lanes + lane];
+    value[j] = g.values[(k + j) * HT_LEARNER_VALUES + g.level[(int64_t)(column[j] / TILE) * g.lanes + lane]];
   }
+#pragma unroll
+  for (int j = 0; j < COUNT; j++) sum = fma(value[j], p[j], sum);
   return sum;
+}
+
+// Entries begin..end-1 of a row times a direction.
+__device__ inline double row_times(const ht_learner_group &g, int64_t begin, int64_t end, int lane) {
+  double sum = 0;
+  int64_t k = begin;
+  for (; k + 4 <= end; k += 4) sum = add_entries<4>(g, k, lane, sum);
+  if (k + 2 <= end) sum = add_entries<2>(g, k, lane, sum), k += 2;
+  return k < end ? add_entries<1>(g, k, lane, sum) : sum;
 }
 
 // Before the step: its length, from p'q.

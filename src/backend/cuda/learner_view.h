@@ -12,6 +12,7 @@ enum {
   HT_LEARNER_PITCH = 36,       /* floats from one unit's activations to the next one's: free of bank conflicts by 4 and by 1 */
   HT_LEARNER_THREADS = 128,    /* of the kernels that use the network */
   HT_LEARNER_MOST_LANES = 256, /* of one matrix */
+  HT_LEARNER_VALUES = 4,       /* numbers from one matrix value to the next: rounded to each level, and one that fills 32 bytes */
   HT_LEARNER_LOSSES = 4
 };
 
@@ -55,7 +56,7 @@ typedef struct ht_learner_group {
   int64_t n, tiles;
   const int64_t *row_start;
   const int32_t *columns;
-  const double *values;
+  const double *values;     /* HT_LEARNER_VALUES an entry */
   const double *right_side; /* NULL: random */
   double *x, *r, *p, *q;    /* x: NULL where nobody looks at it */
   uint8_t *level;
