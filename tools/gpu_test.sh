@@ -2,7 +2,7 @@
 # Run the tests of the CUDA backend and keep what they said, with card, driver and commit, in bench/results/gpu-test-DATE.txt. Fails
 # where there is no GPU to test. With --sanitize each test runs under compute-sanitizer's memcheck and racecheck instead, which takes far
 # longer; the log is bench/results/gpu-sanitize-DATE.txt. usage: tools/gpu_test.sh [--sanitize] [BUILD FOLDER] (COMMIT=... where there is
-# no git). Racecheck takes the engines' small test for their long ones.
+# no git). Racecheck takes the engines' small test for their long ones, memcheck fewer of their systems.
 # SPDX-License-Identifier: BSD-3-Clause
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -36,7 +36,7 @@ sanitize() {
     for tool in memcheck racecheck; do
       case $tool:$(basename "$test") in racecheck:gpu_cuda_engines | racecheck:gpu_cuda_precond) continue ;; esac
       echo "== $tool: $(basename "$test")"
-      "$sanitizer" --tool "$tool" --report-api-errors no --error-exitcode 99 "$test" 2>&1
+      HALFTONE_SHORT=1 "$sanitizer" --tool "$tool" --report-api-errors no --error-exitcode 99 "$test" 2>&1
       code=$?
       [ "$code" -eq 77 ] && echo "Skipped"
       [ "$code" -eq 0 ] || failed=1

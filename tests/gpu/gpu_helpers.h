@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 #include "backend/backend.h"
@@ -43,8 +44,9 @@ static inline void gpu_fetch(gpu *g, int64_t bytes, const void *device, void *ho
   assert_int_equal(g->cuda->download(g->ctx, bytes, device, host), HT_OK);
 }
 
-/* For main: 0 and the reason on stdout where there is no GPU that can be used. */
+/* For main: 0 and the reason on stdout where there is no GPU that can be used. HALFTONE_TESTS=PATTERN leaves the tests with such names. */
 static inline int gpu_present(void) {
+  if (getenv("HALFTONE_TESTS")) cmocka_set_test_filter(getenv("HALFTONE_TESTS"));
   ht_context *ctx;
   const ht_backend *cuda;
   if (ht_context_create(&ctx) != HT_OK) return 0;
@@ -53,5 +55,8 @@ static inline int gpu_present(void) {
   ht_context_destroy(ctx);
   return present;
 }
+
+/* Whether tests are to leave out what takes minutes under compute-sanitizer. */
+static inline int gpu_short(void) { return getenv("HALFTONE_SHORT") != NULL; }
 
 #endif

@@ -100,7 +100,27 @@ static void values_from_the_device_are_as_good(void **state) {
   gpu_close(&g);
 }
 
-enum { SOUND, NOT_A_NUMBER, UNSYMMETRIC, NEGATIVE, OTHER_COLUMN, OTHER_ROWS, WILD_COLUMN, WILD_ROWS, SPOILS };
+enum {
+  SOUND,
+  NOT_A_NUMBER,
+  UNSYMMETRIC,
+  NEGATIVE,
+  OTHER_COLUMN,
+  OTHER_ROWS,
+  WILD_COLUMN,
+  WILD_ROWS,
+  UNSORTED,
+  TWICE,
+  NO_NEIGHBOURS,
+  SPOILS
+};
+
+static void swap_entries(device_csr *d, int64_t k, int64_t l) {
+  int32_t column = d->columns[k];
+  double value = d->values[k];
+  d->columns[k] = d->columns[l], d->values[k] = d->values[l];
+  d->columns[l] = column, d->values[l] = value;
+}
 
 static ht_status spoilt(gpu *g, ht_solver *solver, const ht_matrix *a, device_csr *d, int spoil) {
   int64_t row = a->n / 2, begin = a->row_start[row], last = a->row_start[row + 1] - 1;
@@ -113,6 +133,10 @@ static ht_status spoilt(gpu *g, ht_solver *solver, const ht_matrix *a, device_cs
   if (spoil == OTHER_ROWS) d->start[row]++;
   if (spoil == WILD_COLUMN) d->columns[begin] = INT32_MAX;
   if (spoil == WILD_ROWS) d->start[row] = INT64_MAX / 2;
+  if (spoil == UNSORTED) swap_entries(d, begin, last);
+  if (spoil == TWICE) d->columns[begin + 1] = d->columns[begin];
+  for (int64_t i = 0; spoil == NO_NEIGHBOURS && i < a->n; i++) /* no group of the store has an entry */
+    for (int64_t k = d->start[i]; k < d->start[i + 1]; k++) d->columns[k] = (int32_t)i;
   for (int64_t k = begin; spoil == NEGATIVE && k <= last; k++)
     if (a->columns[k] == row) d->values[k] = -d->values[k];
   upload(g, d);
@@ -122,7 +146,8 @@ static ht_status spoilt(gpu *g, ht_solver *solver, const ht_matrix *a, device_cs
 static void nothing_is_believed(void **state) {
   (void)state;
   static const ht_status expected[SPOILS] = {HT_OK,           HT_BAD_MATRIX,   HT_BAD_MATRIX,   HT_BAD_MATRIX,
-                                             HT_BAD_ARGUMENT, HT_BAD_ARGUMENT, HT_BAD_ARGUMENT, HT_BAD_ARGUMENT};
+                                             HT_BAD_ARGUMENT, HT_BAD_ARGUMENT, HT_BAD_ARGUMENT, HT_BAD_ARGUMENT,
+                                             HT_BAD_ARGUMENT, HT_BAD_ARGUMENT, HT_BAD_ARGUMENT};
   static const char *const lines[] = {"stencil3d size=12 points=7 coefficients=lognormal", "fem2d size=40 numbering=random"};
   gpu g = gpu_open();
   for (int i = 0; i < 2; i++)

@@ -13,7 +13,8 @@ static const char *const systems[] = {
     "biharmonic size=33",
 };
 static const char *const blocks[] = {"0", "1", "2", "3", "4", "7", "8", "16", "22", "32", "64"};
-enum { SYSTEMS = sizeof systems / sizeof *systems, BLOCKS = sizeof blocks / sizeof *blocks, FIRST_ENGINE = TEXTBOOK + 1 };
+/* Short runs take each A_FEW-th system. */
+enum { A_FEW = 3, SYSTEMS = sizeof systems / sizeof *systems, BLOCKS = sizeof blocks / sizeof *blocks, FIRST_ENGINE = TEXTBOOK + 1 };
 static const double few_percent = 0.03; /* FP32 blocks, and another order of sums */
 
 static ht_report solve_by(gpu *g, const ht_matrix *a, const char *engine, const char *block, const char *policy, const double *b,
@@ -47,7 +48,7 @@ static void check(gpu *g, const char *system, const ht_matrix *a, const char *en
 static void every_size_of_block(void **state) {
   (void)state;
   gpu g = gpu_open();
-  for (int i = 0; i < SYSTEMS; i++) {
+  for (int i = 0; i < SYSTEMS; i += gpu_short() ? A_FEW : 1) {
     ht_matrix *a = generate(&g, systems[i]);
     double *b = right_hand_side(a), *x = array(a->n);
     for (int k = 0; k < BLOCKS; k++) {
@@ -66,7 +67,7 @@ static void every_policy(void **state) {
   gpu g = gpu_open();
   static const char *const policies[] = {"fixed:f32", "fixed:bf16", "auto", "rule", "budget"};
   static const char *const some[] = {"0", "8", "32"};
-  for (int i = 0; i < SYSTEMS; i++) {
+  for (int i = 0; i < SYSTEMS; i += gpu_short() ? A_FEW : 1) {
     ht_matrix *a = generate(&g, systems[i]);
     double *b = right_hand_side(a);
     for (int k = 0; k < 3; k++)

@@ -180,9 +180,9 @@ __device__ inline double multiply_streamed(const ht_store_view &a, int64_t begin
     ht_group_info info = info_of(a, unit);
     int level = level_of(info, LEVEL);
     if (unit + 1 < end)
-      sum = add_group<BY_GROUP, true, 2>(a, unit, lane, indices{0}, info, level, shared_vector{p}, sum, nullptr);
+      sum = add_group<BY_GROUP, true, 2>(a, unit, lane, patch_indices{0}, info, level, shared_vector{p}, sum, nullptr);
     else
-      sum = add_group<BY_GROUP, true, 1>(a, unit, lane, indices{0}, info, level, shared_vector{p}, sum, nullptr);
+      sum = add_group<BY_GROUP, true, 1>(a, unit, lane, patch_indices{0}, info, level, shared_vector{p}, sum, nullptr);
   }
   return sum;
 }

@@ -89,13 +89,12 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct shape
 // What the engine needs of a row.
 struct row_facts {
   double x, d;
-  float m;          // M^-1 where it is Jacobi's
-  int16_t exponent; // of the row's scale
-  bool boundary;
-  int number; // in the patch; -1: none
+  float m;       // M^-1 where it is Jacobi's
+  int16_t scale; // as in the view: whether another patch wants the row, too
+  int number;    // in the patch; -1: none
   __device__ int row() const { return number; }
-  __device__ bool is_sent() const { return boundary; }
-  __device__ double scale2() const { return scale_squared(exponent); }
+  __device__ bool is_sent() const { return scale & 1; }
+  __device__ double scale2() const { return scale_squared(scale >> 1); }
 };
 
 // The same in fewer registers: unpacked each time.
@@ -104,16 +103,15 @@ struct packed_facts {
   float m;
   int packed;
   packed_facts() = default;
-  __device__ explicit packed_facts(const row_facts &q)
-      : x(q.x), d(q.d), m(q.m), packed(q.number << 17 | (q.boundary ? 1 << 16 : 0) | (uint16_t)q.exponent) {}
+  __device__ explicit packed_facts(const row_facts &q) : x(q.x), d(q.d), m(q.m), packed(q.number << 16 | (uint16_t)q.scale) {}
   __device__ int unpack() const {
     int hidden = packed;
     asm volatile("" : "+r"(hidden)); // or it is unpacked before the loop
     return hidden;
   }
-  __device__ int row() const { return unpack() >> 17; }
-  __device__ bool is_sent() const { return unpack() & 1 << 16; }
-  __device__ double scale2() const { return scale_squared((int16_t)unpack()); }
+  __device__ int row() const { return unpack() >> 16; }
+  __device__ bool is_sent() const { return unpack() & 1; }
+  __device__ double scale2() const { return scale_squared((int16_t)unpack() >> 1); }
 };
 
 // What a thread keeps of a row in registers: by rows a thread.
@@ -274,8 +272,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
   // Of a row that is not there, the first one's and its own number.
   __device__ row_facts load_facts(int row) const {
     int64_t i = t.first_row + max(row, 0);
-    return {v.x[i], patch_diagonal_at(a, i, LEVEL), v.inverse_diagonal ? v.inverse_diagonal[i] : 0, a.exponent[i], (bool)a.boundary[i],
-            row};
+    return {v.x[i], patch_diagonal_at(a, i, LEVEL), v.inverse_diagonal ? v.inverse_diagonal[i] : 0, a.scale[i], row};
   }
   template <class Facts> __device__ double inverse_of_row(const Facts &q) const { return inverse_of(v, q.m, q.scale2()); }
   __device__ void send_row(int row, double z, double ms) const { send(mail.at() + t.first_row + row, z, ms, mail.tag()); }
@@ -327,7 +324,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
       c.p[row] = v.p[i];
       double m = inverse_of_row(facts), z = m * q.r, ms = m * q.s;
       if constexpr (of::SENT) q.p = v.p[i], q.z = z, q.ms = as_sent(ms);
-      if (!BLOCKS && facts.boundary) send_row(row, z, ms);
+      if (!BLOCKS && facts.is_sent()) send_row(row, z, ms);
     }
     for (int h = threadIdx.x; h < t.halo; h += blockDim.x)
       c.p[a.patch_rows + h] = v.p[of::NARROW ? halo_row(a, t.halo_begin + h) : __ldg(a.halo + t.halo_begin + h)];
@@ -348,7 +345,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
       if (row < 0) continue;
       double scale2;
       if constexpr (of::ROLLED)
-        scale2 = scale_squared(a.exponent[t.first_row + row]);
+        scale2 = scale_squared(a.scale[t.first_row + row] >> 1);
       else
         scale2 = own[k].facts.scale2();
       double r = mixed[row], s = mixed_s[row];

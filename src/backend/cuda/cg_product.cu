@@ -25,32 +25,48 @@ __device__ inline double2 measure(const ht_store_view &a, const ht_slice_info &s
   return {weight * off_16 * off_16, weight * off_32 * off_32};
 }
 
-// What a lane needs of its row besides the product.
-struct row_data {
-  double p, r, d;
+// What a lane needs of its row besides the product, as it was loaded: what is made of it would wait for it.
+template <int MODE, class Number> struct row_data {
+  Number p;
+  double r;
+  int2 d; // the diagonal's parts, or the words of its number
   float m;
   int16_t e;
 };
+
+template <int MODE> __device__ inline int2 load_diagonal(const ht_store_view &a, int64_t row, const uint8_t *levels, int uniform) {
+  if (MODE == LEVEL_16) return {__float_as_int(a.diagonal_16[row]), 0};
+  if (MODE == LEVEL_32) return {a.diagonal[row], a.diagonal_mid[row]};
+  if (MODE == LEVEL_64) return {a.diagonal[row], a.diagonal_tail[row]};
+  double d = diagonal_at(a, row, levels ? levels[row / 64] : uniform);
+  return {__double2hiint(d), __double2loint(d)};
+}
+template <int MODE> __device__ inline double diagonal_of(int2 d) {
+  if (MODE == LEVEL_16) return __int_as_float(d.x);
+  if (MODE == LEVEL_32) return join_diagonal<HT_MID_BITS>(d.x, d.y);
+  return MODE == LEVEL_64 ? join_diagonal<HT_TAIL_BITS>(d.x, d.y) : __hiloint2double(d.x, d.y);
+}
 
 // r'M^-1 s is p's where directions are conjugate, and FP64 products keep them so: r is not read there, at 0 to 1 % more iterations. With
 // lower ones that costs 3 %, on biharmonic problems 10 %.
 template <int MODE> __device__ constexpr bool reads_residual() { return MODE != LEVEL_64; }
 
 template <int MODE, class Number>
-__device__ inline row_data load_row(const ht_store_view &a, const ht_cuda_cg_vectors &v, const Number *p, int64_t row,
-                                    const uint8_t *levels, int uniform) {
-  return {(double)p[row], reads_residual<MODE>() ? v.r[row] : 0, diagonal_at(a, row, levels ? levels[row / 64] : uniform),
+__device__ inline row_data<MODE, Number> load_row(const ht_store_view &a, const ht_cuda_cg_vectors &v, const Number *p, int64_t row,
+                                                  const uint8_t *levels, int uniform) {
+  return {p[row], reads_residual<MODE>() ? v.r[row] : 0, load_diagonal<MODE>(a, row, levels, uniform),
           v.inverse_diagonal ? v.inverse_diagonal[row] : 0, a.exponent[row]};
 }
 
-template <int MODE>
-__device__ inline void finish_slice(const ht_cuda_cg_vectors &v, const ht_slice_info &s, int lane, const row_data &q, double sum,
-                                    product_sums &sums) {
+template <int MODE, class Number>
+__device__ inline void finish_slice(const ht_cuda_cg_vectors &v, const ht_slice_info &s, int lane, const row_data<MODE, Number> &q,
+                                    double sum, product_sums &sums) {
   if (lane & (1 << s.lanes_log2) - 1) return;
   double m = inverse_of(v, q.m, scale_squared(q.e));
-  sum = fma(q.d, q.p, sum);
+  double p = q.p;
+  sum = fma(diagonal_of<MODE>(q.d), p, sum);
   v.s[s.row + (lane >> s.lanes_log2)] = sum;
-  sums.pap = fma(q.p, sum, sums.pap);
+  sums.pap = fma(p, sum, sums.pap);
   sums.rms = reads_residual<MODE>() ? fma(q.r * m, sum, sums.rms) : sums.pap;
   sums.sms = fma(sum * m, sum, sums.sms);
 }
@@ -114,9 +130,9 @@ __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors
     turns.advance();
     next = slice_at(a, turns.slice());
     ask_ahead<MODE>(a, next);
-    row_data row = load_row<MODE>(a, v, p, s.row + (lane >> s.lanes_log2), levels, level); // on its way during the product
+    row_data<MODE, Number> row = load_row<MODE>(a, v, p, s.row + (lane >> s.lanes_log2), levels, level); // on its way during the product
     double sum = multiply_slice<MODE>(a, s, lane, levels, level, global_vector<Number, SHORT>{p}, MODE == BY_GROUP ? &sums.read : nullptr);
-    finish_slice<MODE>(v, s, lane, row, sum, sums);
+    finish_slice(v, s, lane, row, sum, sums);
   }
   let_the_next_begin();
   if (MODE == BY_GROUP && v.scalars->iteration >= v.scalars->decide_at && v.scalars->decide_rule == DECIDE_BUDGET) {
@@ -154,15 +170,15 @@ __device__ inline void multiply_with_ring(const ht_store_view &a, const ht_cuda_
   turns.advance();
   ht_slice_info next = slice_at(a, turns.slice());
   units_known known = units_known::of<SHAPE::INDEXED>(a, s, 0, lane);
-  row_data row = load_row<MODE>(a, v, p, s.row + (lane >> s.lanes_log2), nullptr, MODE);
+  row_data<MODE, Number> row = load_row<MODE>(a, v, p, s.row + (lane >> s.lanes_log2), nullptr, MODE);
   while (more) {
     more = turns.more();
     units_known next_known = units_known::of<SHAPE::INDEXED>(a, next, 0, lane);
-    row_data next_row = load_row<MODE>(a, v, p, next.row + (lane >> next.lanes_log2), nullptr, MODE);
+    row_data<MODE, Number> next_row = load_row<MODE>(a, v, p, next.row + (lane >> next.lanes_log2), nullptr, MODE);
     turns.advance();
     ht_slice_info after = slice_at(a, turns.slice());
     double sum = multiply_ring_slice<SHAPE, SHORT>(a, s, ring, known, lane, p);
-    finish_slice<MODE>(v, s, lane, row, sum, sums);
+    finish_slice(v, s, lane, row, sum, sums);
     s = next, next = after, known = next_known, row = next_row;
   }
   let_the_next_begin();

@@ -169,7 +169,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_look(ht_store_view a
   int lane = threadIdx.x & 31;
   for (int64_t block = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; block < a.blocks; block += (int64_t)gridDim.x * WARPS) {
     int64_t i = block * 32 + lane; // in pairs
-    look l = look_at(((const double2 *)v.p)[i], ((const short2 *)a.exponent)[i]);
+    short2 e = {(short)scale_exponent(a, 2 * i), (short)scale_exponent(a, 2 * i + 1)};
+    look l = look_at(((const double2 *)v.p)[i], e);
     if (lane == 0) v.block_norm2[block] = l.caller_norm2, v.block_max[block] = l.caller_max;
   }
 }

@@ -59,8 +59,19 @@ __device__ inline int callers_row(const ht_store_view &a, int64_t row) {
   return !a.order_16 ? a.order[row] : a.order_16[row] == HT_NO_ROW_16 ? -1 : a.order_16[row];
 }
 
+__device__ inline int scale_exponent(const ht_store_view &a, int64_t i) { return a.patches ? a.scale[i] >> 1 : a.exponent[i]; }
+
+// The diagonal's shared bits with so many more.
+template <int BITS> __device__ inline double join_diagonal(int high, int low) {
+  return (double)((long long)high * (1ll << BITS) + low) * power_of_two(-HT_DIAGONAL_BITS - BITS);
+}
+
+// The diagonal, and what 32 bits have in its place: FP32 would lose more than all other entries do.
 __device__ inline double diagonal_exact(const ht_store_view &a, int64_t i) {
-  return __longlong_as_double(__double_as_longlong((double)a.diagonal[i]) + (long long)a.diagonal_tail[i]);
+  return join_diagonal<HT_TAIL_BITS>(a.diagonal[i], a.diagonal_tail[i]);
+}
+__device__ inline double diagonal_32(const ht_store_view &a, int64_t i) {
+  return join_diagonal<HT_MID_BITS>(a.diagonal[i], a.diagonal_mid[i]);
 }
 
 } // namespace ht

@@ -153,7 +153,7 @@ struct patch_indices;
 template <class Number, bool SHORT = false> struct global_vector {
   typedef Number number;
   typedef ht::indices indices;
-  static constexpr bool short_sums = SHORT;
+  static constexpr bool short_sums = SHORT, in_patch = false;
   const Number *__restrict__ at;
   __device__ Number operator()(int base, uint32_t index) const { return __ldg(at + (base + (int)index)); }
 };
@@ -164,7 +164,7 @@ __device__ inline int halo_row(const ht_store_view &a, int at) { return a.halo_1
 struct patch_vector {
   typedef double number;
   typedef patch_indices indices;
-  static constexpr bool short_sums = false;
+  static constexpr bool short_sums = false, in_patch = true;
   const ht_store_view &a;
   const double *__restrict__ at;
   int64_t own;
@@ -341,28 +341,44 @@ __device__ inline double multiply_units(const ht_store_view &a, const ht_slice_i
   return add_units<MODE, true, UNROLL>(a, begin, end, lane, columns, levels, uniform, p, read);
 }
 
+// What `product` makes of a slice's columns, by whatever they are found.
+template <class Vector, class Product>
+__device__ inline auto with_columns(const ht_store_view &a, const ht_slice_info &s, int lane, const Product &product) {
+  return s.by_offset ? product(offsets(a, s, lane)) : product(typename Vector::indices{(int64_t)s.index - (int64_t)s.unit});
+}
+
 // Off-diagonal part of the product of a slice, in the first lane of each row. BY_GROUP: levels NULL means that `uniform` is asked for.
 template <int MODE, class Vector>
 __device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_info &s, int lane, const uint8_t *levels, int uniform,
                                         const Vector &p, units_read *read) {
-  double sum = s.by_offset ? multiply_units<MODE>(a, s, lane, offsets(a, s, lane), levels, uniform, p, read)
-                           : multiply_units<MODE>(a, s, lane, typename Vector::indices{(int64_t)s.index - (int64_t)s.unit}, levels, uniform,
-                                                  p, read);
+  double sum = with_columns<Vector>(
+      a, s, lane, [&](const auto &columns) { return multiply_units<MODE>(a, s, lane, columns, levels, uniform, p, read); });
   for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
   return sum;
+}
+
+// All rows, a warp a slice: product(slice, lane, vector) is the first lane's of each, and finish(row, product) is called there.
+template <class Product, class Finish>
+__device__ inline void each_row(const ht_store_view &a, const double *x, const Product &product, const Finish &finish) {
+  int lane = threadIdx.x & 31, warps = blockDim.x / 32;
+  for (int64_t slice = (int64_t)blockIdx.x * warps + threadIdx.x / 32; slice < a.slices; slice += (int64_t)gridDim.x * warps) {
+    ht_slice_info s = a.slice[slice];
+    auto sum = a.patches ? product(s, lane, patch_vector(a, s.row, x)) : product(s, lane, global_vector<double>{x});
+    if ((lane & (1 << s.lanes_log2) - 1) == 0) finish(s.row + (lane >> s.lanes_log2), sum);
+  }
 }
 
 // The diagonal's part at a level.
 __device__ inline double diagonal_at(const ht_store_view &a, int64_t row, int level) {
   if (level == LEVEL_16) return a.diagonal_16[row];
-  return level == LEVEL_32 ? a.diagonal_32[row] : diagonal_exact(a, row); // FP32 would lose more than all other entries do
+  return level == LEVEL_32 ? diagonal_32(a, row) : diagonal_exact(a, row);
 }
 __device__ inline double from_bf16(uint16_t bits) { return (double)__uint_as_float((uint32_t)bits << 16); }
 
 // The same with patches.
 __device__ inline double patch_diagonal_at(const ht_store_view &a, int64_t row, int level) {
-  if (level == LEVEL_16) return (double)a.diagonal[row] + from_bf16(a.delta_16[row]);
-  return level == LEVEL_32 ? diagonal_exact(a, row) + from_bf16(a.delta_32[row]) : diagonal_exact(a, row);
+  if (level == LEVEL_16) return join_diagonal<0>(a.diagonal[row], 0) + from_bf16(a.rest_16[row]);
+  return level == LEVEL_32 ? diagonal_32(a, row) : diagonal_exact(a, row);
 }
 
 } // namespace ht

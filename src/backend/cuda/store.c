@@ -43,18 +43,17 @@ static ht_status place_rows(ht_store *store) {
   const ht_cuda_part parts[] = {{(v->slices + 1) * (int64_t)sizeof *rows->slice, &v->slice},
                                 {patches * 4, &v->patch_slice},
                                 {patches * 4, &v->halo_start},
-                                {v->patches ? v->padded : 0, &v->boundary},
+                                {v->patches ? v->padded * 2 : 0, &v->scale},
                                 {narrow ? 0 : v->padded * 4, &v->order},
                                 {narrow ? v->padded * 2 : 0, &v->order_16},
                                 {narrow_halo ? 0 : halo * 4, &v->halo},
                                 {narrow_halo ? halo * 2 : 0, &v->halo_16},
-                                {v->padded * 2, &v->exponent},
+                                {v->patches ? 0 : v->padded * 2, &v->exponent},
                                 {v->padded * 4, &v->diagonal},
-                                {v->patches ? 0 : v->padded * 4, &v->diagonal_16},
-                                {v->patches ? v->padded * 2 : 0, &v->delta_16},
-                                {v->patches ? v->padded * 2 : 0, &v->delta_32},
-                                {v->patches ? 0 : v->padded * 8, &v->diagonal_32},
                                 {v->padded * 4, &v->diagonal_tail},
+                                {v->padded * 2, &v->diagonal_mid},
+                                {v->patches ? 0 : v->padded * 4, &v->diagonal_16},
+                                {v->patches ? v->padded * 2 : 0, &v->rest_16},
                                 {v->blocks * 4, &v->error_16},
                                 {v->blocks * 4, &v->error_32},
                                 /* work: not storage */
@@ -132,7 +131,7 @@ static void keep_rows(ht_store *store, const ht_store_options *options) {
                                .patch_rows = v->patch_rows};
   rows->users++;
   int64_t halo = v->patches ? rows->halo_start[v->patches] : 0;
-  int64_t bytes = v->padded * (4 + 8 + 1) + v->n * 4 + v->slices * (int64_t)sizeof *rows->slice + halo * 4;
+  int64_t bytes = v->padded * (4 + 8 + 2) + v->n * 4 + v->slices * (int64_t)sizeof *rows->slice + halo * 4;
   ht_kept_key key = key_of(options);
   ht_kept_add(store->ctx, &key, bytes, rows, ht_cuda_arrangement_release);
 }
@@ -180,10 +179,11 @@ ht_status ht_cuda_store_set_values(ht_store *store, const ht_csr_view *a, const 
 }
 
 ht_status ht_cuda_store_fetch_exponents(ht_store *store) {
-  int64_t padded = store->view.padded;
+  int64_t padded = store->view.padded, patches = store->view.patches;
   if (store->exponents_known) return HT_OK;
   if (!store->exponent) HT_TRY(store->ctx, ht_allocate(store->ctx, padded, sizeof *store->exponent, &store->exponent));
-  HT_TRY(store->ctx, ht_cuda_copy(store->cuda, padded * 2, store->view.exponent, store->exponent));
+  HT_TRY(store->ctx, ht_cuda_copy(store->cuda, padded * 2, patches ? store->view.scale : store->view.exponent, store->exponent));
+  for (int64_t i = 0; patches && i < padded; i++) store->exponent[i] = (int16_t)(store->exponent[i] >> 1);
   store->exponents_known = 1;
   return HT_OK;
 }

@@ -95,7 +95,7 @@ struct entry {
 
 __device__ inline entry entry_at(const walker &w, int column) {
   int global = w.rows.columns[w.at];
-  return {column, global, w.rows.values ? scalbn(w.rows.values[w.at], -(w.a.exponent[w.row] + w.a.exponent[global])) : 0};
+  return {column, global, w.rows.values ? scalbn(w.rows.values[w.at], -(scale_exponent(w.a, w.row) + scale_exponent(w.a, global))) : 0};
 }
 
 // Up to four entries of each lane for the next group, whose first column is returned; NONE when the slice is through.
@@ -352,7 +352,7 @@ __device__ inline void fill_group(const ht_store_view &a, const walker &w, int64
     double low = taken[k].value - s[k].at_16, middle = taken[k].value - s[k].at_32;
     l.error_16 += low * low;
     l.error_32 += middle * middle;
-    int shift = a.exponent[taken[k].global] - a.exponent[w.row];
+    int shift = scale_exponent(a, taken[k].global) - scale_exponent(a, w.row);
     l.delta_16 += scalbn(low, shift);
     l.delta_32 += scalbn(middle, shift);
     l.constant += scalbn(taken[k].value, shift);
@@ -374,25 +374,25 @@ __device__ inline uint16_t to_bf16(double x) { return (uint16_t)((__float_as_uin
 
 // The diagonal d with what is added to it at 16 and at 32 bits.
 __device__ inline void write_diagonals(const ht_store_view &a, int64_t row, double d, double delta_16, double delta_32) {
-  float narrow = (float)d;
-  a.diagonal[row] = narrow;
-  a.diagonal_tail[row] = (int32_t)(__double_as_longlong(d) - __double_as_longlong((double)narrow));
-  if (a.patches) {
-    a.delta_16[row] = to_bf16(delta_16);
-    a.delta_32[row] = to_bf16(delta_32);
-  } else {
+  double at_32 = d + delta_32;
+  int high = __double2int_rn(scalbn(at_32, HT_DIAGONAL_BITS));
+  double shared = join_diagonal<0>(high, 0);
+  a.diagonal[row] = high;
+  a.diagonal_mid[row] = (int16_t)min(__double2int_rn(scalbn(at_32 - shared, HT_DIAGONAL_BITS + HT_MID_BITS)), 32767);
+  a.diagonal_tail[row] = __double2int_rn(scalbn(d - shared, HT_DIAGONAL_BITS + HT_TAIL_BITS));
+  if (a.patches)
+    a.rest_16[row] = to_bf16(d + delta_16 - shared);
+  else
     a.diagonal_16[row] = (float)(d + delta_16);
-    a.diagonal_32[row] = d + delta_32;
-  }
 }
 
-// What a level is to add to the diagonal: where scales differ widely it would drown it.
-__device__ inline double bounded(double delta) { return fabs(delta) <= 1 ? delta : 0; }
+// What a level is to add to the diagonal: where scales differ widely it would drown it, or lead beyond the reach of the tail.
+__device__ inline double bounded(double delta, double most) { return fabs(delta) <= most ? delta : 0; }
 
 // The diagonal of the lane's row and the row's errors, the largest of which stay in `error`; counts what is exact.
 __device__ inline void finish_row(const ht_store_view &a, int64_t row, const double *diagonal, learned &l, int error[2]) {
   double d = diagonal[row];
-  write_diagonals(a, row, d, bounded(l.delta_16), a.node > 1 ? 0 : bounded(l.delta_32));
+  write_diagonals(a, row, d, bounded(l.delta_16, 1), a.node > 1 ? 0 : bounded(l.delta_32, 0x1p-23));
   double off_16 = (a.patches ? patch_diagonal_at(a, row, LEVEL_16) : diagonal_at(a, row, LEVEL_16)) - d;
   double off_32 = (a.patches ? patch_diagonal_at(a, row, LEVEL_32) : diagonal_at(a, row, LEVEL_32)) - d;
   double e32 = l.error_32 + off_32 * off_32, e16 = fmax(l.error_16 + off_16 * off_16, e32);
@@ -490,7 +490,7 @@ __device__ inline decoded decode_group(const ht_store_view &a, int64_t unit, boo
 
 // From the value that the walker stands at.
 __device__ inline bool differs(const walker &w, double value) {
-  return scalbn(value, w.a.exponent[w.row] + w.a.exponent[w.rows.columns[w.at]]) != w.rows.values[w.at];
+  return scalbn(value, scale_exponent(w.a, w.row) + scale_exponent(w.a, w.rows.columns[w.at])) != w.rows.values[w.at];
 }
 
 // Entries of the lane's group that are wrong.
@@ -544,16 +544,16 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
   if (bad) atomicAdd(wrong, (unsigned long long)bad);
 }
 
-// Scales: a^_ii in [1/2, 2); a diagonal entry that is not positive keeps its own. given: the diagonal in the caller's order.
-extern "C" __global__ void ht_store_scale(const __grid_constant__ ht_store_view a, const double *given, int16_t *exponent, double *diagonal,
+// Scales: |a^_ii| in [1/2, 2), but for 0, which keeps its own. given: the diagonal in the caller's order.
+extern "C" __global__ void ht_store_scale(const __grid_constant__ ht_store_view a, const double *given, int16_t *scale, double *diagonal,
                                           unsigned long long *counts) {
   int most = 0, bad = 0;
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x) {
     double d = callers_row(a, i) < 0 ? 0 : given[callers_row(a, i)];
     int x = 0, e;
-    if (d > 0 && !isinf(d)) frexp(d, &x);
+    if (d != 0 && isfinite(d)) frexp(d, &x);
     e = x >= 0 ? x / 2 : -((1 - x) / 2);
-    exponent[i] = (int16_t)e;
+    scale[i] = (int16_t)(a.patches ? 2 * e | scale[i] & 1 : e);
     diagonal[i] = scalbn(d, -2 * e);
     if (callers_row(a, i) >= 0) most = max(most, e + HT_EXPONENT_RANGE);
     if (abs(e) > HT_SCALE_MOST) bad = max(bad, (int)(a.padded - i));
@@ -573,29 +573,25 @@ extern "C" __global__ void ht_store_invert(int64_t padded, const double *diagona
 // to = S^sign from, into solver order (padding 0), and back to the caller's.
 extern "C" __global__ void ht_store_gather(const __grid_constant__ ht_store_view a, int sign, const double *from, double *to) {
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x)
-    to[i] = callers_row(a, i) < 0 ? 0 : scalbn(from[callers_row(a, i)], sign * a.exponent[i]);
+    to[i] = callers_row(a, i) < 0 ? 0 : scalbn(from[callers_row(a, i)], sign * scale_exponent(a, i));
 }
 extern "C" __global__ void ht_store_scatter(const __grid_constant__ ht_store_view a, int sign, const double *from, double *to) {
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.padded; i += (int64_t)gridDim.x * blockDim.x)
-    if (callers_row(a, i) >= 0) to[callers_row(a, i)] = scalbn(from[i], sign * a.exponent[i]);
+    if (callers_row(a, i) >= 0) to[callers_row(a, i)] = scalbn(from[i], sign * scale_exponent(a, i));
 }
 
-// y^ = A^ x^ in solver order. A warp a slice.
+// y^ = A^ x^ in solver order. A patch reads all its columns at the level of the slice's own rows: column blocks are not known there.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
     ht_store_multiply(const __grid_constant__ ht_store_view a, const uint8_t *block_level, const double *x, double *y) {
-  int lane = threadIdx.x & 31;
-  for (int64_t slice = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; slice < a.slices; slice += (int64_t)gridDim.x * WARPS) {
-    ht_slice_info s = a.slice[slice];
-    int64_t row = s.row + (lane >> s.lanes_log2);
-    double sum;
-    if (a.patches) { // a patch reads all its columns at the level of the slice's own rows: column blocks are not known here
-      int level = block_level ? block_level[s.row / 64] : LEVEL_64;
-      sum = multiply_slice<BY_GROUP>(a, s, lane, nullptr, level, patch_vector(a, s.row, x), nullptr);
-    } else {
-      sum = multiply_slice<BY_GROUP>(a, s, lane, block_level, LEVEL_64, global_vector<double>{x}, nullptr);
-    }
-    if (lane & (1 << s.lanes_log2) - 1) continue;
-    int level = block_level ? block_level[row / 64] : LEVEL_64;
-    y[row] = sum + (a.patches ? patch_diagonal_at(a, row, level) : diagonal_at(a, row, level)) * x[row];
-  }
+  auto level_of_row = [&](int row) { return block_level ? (int)block_level[row / 64] : (int)LEVEL_64; };
+  each_row(
+      a, x,
+      [&](const ht_slice_info &s, int lane, const auto &vector) {
+        return vector.in_patch ? multiply_slice<BY_GROUP>(a, s, lane, nullptr, level_of_row(s.row), vector, nullptr)
+                               : multiply_slice<BY_GROUP>(a, s, lane, block_level, LEVEL_64, vector, nullptr);
+      },
+      [&](int row, double sum) {
+        int level = level_of_row(row);
+        y[row] = sum + (a.patches ? patch_diagonal_at(a, row, level) : diagonal_at(a, row, level)) * x[row];
+      });
 }

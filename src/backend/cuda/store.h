@@ -21,7 +21,7 @@ typedef struct ht_arrangement {
   int64_t *start;     /* padded + 1: nonzeros before each row */
   ht_slice_info *slice;
   int32_t *patch_slice, *halo_start, *halo;
-  uint8_t *boundary;
+  int16_t *boundary; /* padded: whether another patch has the row in its halo; the device adds the scales */
   int64_t halo_most, patch_slices_most;
 } ht_arrangement;
 

@@ -12,10 +12,10 @@ static ht_launch warp_a_slice(const ht_packet *p) {
 /* The scales, from the diagonal in store->x. */
 static ht_status scale(ht_store *store) {
   ht_store_view *v = &store->view;
-  int16_t *exponent = (int16_t *)(uintptr_t)v->exponent;
+  int16_t *scale = (int16_t *)(uintptr_t)(v->patches ? v->scale : v->exponent);
   store->exponents_known = 0;
   return ht_cuda_launch(store->cuda, HT_KERNEL_store_scale, ht_cuda_over(v->padded),
-                        HT_ARGS(v, &store->x, &exponent, &store->diagonal, &store->counts));
+                        HT_ARGS(v, &store->x, &scale, &store->diagonal, &store->counts));
 }
 
 /* ---- passes over the matrix ---- */
@@ -167,7 +167,7 @@ ht_status ht_cuda_store_tell(ht_store *store, int64_t nnz, const unsigned long l
   info->share_exact_32 = (double)counts[HT_COUNT_EXACT_32] / (double)nnz;
   double rest = (double)v->index_units * (HT_WARP * 4 + (v->patches ? 0 : 4)) + (double)v->units * 2 + (double)v->slices * 16,
          rows = (double)v->padded;
-  const double diagonal[HT_LEVELS] = {v->patches ? 6 : 4, v->patches ? 10 : 8, 8};
+  const double diagonal[HT_LEVELS] = {v->patches ? 6 : 4, 6, 8};
   for (int level = 0; level < HT_LEVELS; level++) {
     double read = (double)counts[HT_COUNT_READ + level],
            all = (double)(v->units << level); /* in units of the 16-bit level, which nothing is below */

@@ -57,10 +57,7 @@ __device__ inline void add_exact_units(const ht_store_view &a, const ht_slice_in
 // A row of A^ x^, in the first lane of each.
 template <class Vector> __device__ inline doubled exact_product(const ht_store_view &a, const ht_slice_info &s, int lane, const Vector &x) {
   doubled row = {0, 0};
-  if (s.by_offset)
-    add_exact_units(a, s, lane, offsets(a, s, lane), x, row);
-  else
-    add_exact_units(a, s, lane, typename Vector::indices{(int64_t)s.index - (int64_t)s.unit}, x, row);
+  with_columns<Vector>(a, s, lane, [&](const auto &columns) { add_exact_units(a, s, lane, columns, x, row); });
   for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) {
     double sum = __shfl_down_sync(~0u, row.sum, width), errors = __shfl_down_sync(~0u, row.errors, width);
     row.add(sum);
@@ -71,20 +68,18 @@ template <class Vector> __device__ inline doubled exact_product(const ht_store_v
 
 } // namespace
 
-// x: S times the caller's, in solver order; b and r: the caller's. A warp a slice.
+// x: S times the caller's, in solver order; b and r: the caller's.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
     ht_store_residual(const __grid_constant__ ht_store_view a, const double *x, const double *b, double *r) {
-  int lane = threadIdx.x & 31;
-  for (int64_t slice = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; slice < a.slices; slice += (int64_t)gridDim.x * WARPS) {
-    ht_slice_info s = a.slice[slice];
-    int64_t row = s.row + (lane >> s.lanes_log2);
-    doubled sum = a.patches ? exact_product(a, s, lane, patch_vector(a, s.row, x)) : exact_product(a, s, lane, global_vector<double>{x});
-    int to = callers_row(a, row);
-    if ((lane & (1 << s.lanes_log2) - 1) || to < 0) continue;
-    sum.add_product(diagonal_exact(a, row), x[row]);
-    double scale = power_of_two(a.exponent[row]);
-    doubled rest = {-sum.sum * scale, -sum.errors * scale};
-    rest.add(b[to]);
-    r[to] = rest.rounded();
-  }
+  each_row(
+      a, x, [&](const ht_slice_info &s, int lane, const auto &vector) { return exact_product(a, s, lane, vector); },
+      [&](int row, doubled sum) {
+        int to = callers_row(a, row);
+        if (to < 0) return;
+        sum.add_product(diagonal_exact(a, row), x[row]);
+        double scale = power_of_two(scale_exponent(a, row));
+        doubled rest = {-sum.sum * scale, -sum.errors * scale};
+        rest.add(b[to]);
+        r[to] = rest.rounded();
+      });
 }

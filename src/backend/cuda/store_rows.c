@@ -240,7 +240,7 @@ static void list_halo(const ht_store *store, const uint64_t *mark, int32_t *halo
 }
 
 /* Of a word of rows: whether any patch has them in its halo. */
-static void mark_boundary(const uint64_t *marks, int64_t words, int64_t patches, uint8_t *boundary) {
+static void mark_boundary(const uint64_t *marks, int64_t words, int64_t patches, int16_t *boundary) {
   uint64_t any = 0;
   for (int64_t p = 0; p < patches; p++) any |= marks[p * words];
   for (int k = 0; k < WORD; k++) boundary[k] = any >> k & 1;
@@ -252,7 +252,7 @@ static ht_status make_halos(ht_store *store, const ht_csr_view *a) {
   int threads = store->ctx->threads;
   uint64_t *marks;
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->patches + 1, sizeof *store->rows->halo_start, &store->rows->halo_start));
-  HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, 1, &store->rows->boundary));
+  HT_TRY(store->ctx, ht_allocate(store->ctx, v->padded, sizeof *store->rows->boundary, &store->rows->boundary));
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->patches * words, sizeof *marks, &marks));
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (v->padded > PARALLEL_FROM)
   for (int64_t p = 0; p < v->patches; p++) store->rows->halo_start[p + 1] = (int32_t)mark_halo(store, a, p, marks + p * words);

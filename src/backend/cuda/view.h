@@ -18,8 +18,9 @@
  *
  * Values: head, mid and tail as in ht_split_view, for each group FIXED (with its exponent), FLOAT or RAW. At the 16-bit level a FLOAT
  * group is read at 32 bits, because BF16 would lose more than FIXED ever does; a RAW group is read whole at every level. The diagonal
- * stands apart: in FP32, and the tail that makes it exact; in FP32 with delta16 added, and in FP64 with delta32, which is 0 where
- * a node has several unknowns (with patches the deltas themselves). Each delta makes its level agree with A on the constant vector.
+ * stands apart, each level with its own delta, which makes it agree with A on the constant vector (delta32 is 0 where a node has several
+ * unknowns). Scaled it lies between 1/2 and 2: 64 and 32 bits share 32 bits of it, which the tail leads to A's own and the mid to that with
+ * delta32; 16 bits have another number, in FP32 with delta16, or with patches what it differs by in BF16.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_BACKEND_CUDA_VIEW_H
 #define HT_BACKEND_CUDA_VIEW_H
@@ -41,6 +42,8 @@ enum {
 };
 
 enum { HT_GROUP_FIXED, HT_GROUP_FLOAT, HT_GROUP_RAW };
+
+enum { HT_DIAGONAL_BITS = 29, HT_MID_BITS = 16, HT_TAIL_BITS = 24 /* the last of FP64's, of a number from 1/2 on */ };
 
 enum { HT_SPAN_MOST = 15 };
 
@@ -103,12 +106,13 @@ typedef struct ht_store_view {
   int32_t *base;   /* index_units; with patches NULL: all 0 */
   int32_t *offset; /* each list of them from a multiple of four on */
   uint32_t *head, *mid;
-  int64_t *tail; /* two 32-bit tails a lane */
-  float *diagonal, *diagonal_16;
-  double *diagonal_32;
-  uint16_t *delta_16, *delta_32; /* with patches: BF16, and diagonal_16 and diagonal_32 are NULL */
-  int32_t *diagonal_tail;
-  const int16_t *exponent;    /* of s_i, 0 in the padding */
+  int64_t *tail;              /* two 32-bit tails a lane */
+  int32_t *diagonal;          /* HT_DIAGONAL_BITS behind the point, */
+  int16_t *diagonal_mid;      /* 16 more at 32 bits, */
+  int32_t *diagonal_tail;     /* and at 64 HT_TAIL_BITS more, most of which reach back over the delta */
+  float *diagonal_16;         /* NULL with patches: then */
+  uint16_t *rest_16;          /* BF16 */
+  const int16_t *exponent;    /* of s_i, 0 in the padding; NULL with patches */
   float *error_16, *error_32; /* largest column error of each block */
   const int32_t *order;       /* padded: solver order to the caller's, -1 in the padding; NULL where 16 bits reach: */
   const uint16_t *order_16;   /* HT_NO_ROW_16 in the padding */
@@ -118,7 +122,7 @@ typedef struct ht_store_view {
   const int32_t *halo_start;  /* patches + 1 */
   const int32_t *halo;        /* rows in solver order, ascending in each patch; NULL where 16 bits reach and */
   const uint16_t *halo_16;    /* patches have HT_NARROW_SLICES_MOST slices at most */
-  const uint8_t *boundary;    /* padded: whether another patch has this row in its halo */
+  const int16_t *scale;       /* padded: twice the exponent of s_i, and 1 where another patch has the row in its halo */
 } ht_store_view;
 
 /* What the build kernels work on: some rows of the CSR. */
