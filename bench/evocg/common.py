@@ -264,10 +264,10 @@ def read_gpu(path, setting, label_of, case=None):
         if r.get("error"): print(f"{r['matrix']}, {label}: {r['error']}", file=sys.stderr); continue
         row = {k: r.get(k) for k in ("outcome", "n", "nnz", "iterations", "products", "replacements", "residual_true", "error_known", "policy_chosen", "engine", "format", "bytes_matrix", "bytes_f64", "bytes_f32", "bytes_16", "bytes_vectors", "us_per_iteration_cusparse", "us_per_iteration_graph", "us_product_cusparse", "time_cusparse_s", "time_graph_s", "iterations_cusparse", "pairs")}
         certificate = r["time_certificate_s"] or 0
-        row["loop_s"] = r["us_per_iteration"] * 1e-6 * r["iterations"]
+        row["loop_s"] = (r["us_per_iteration"] or 0) * 1e-6 * r["iterations"] # none: it broke down at once
         row.update(least_s=r["time_min_s"], most_s=r["time_max_s"])
         base.setdefault(r["matrix"], row["loop_s"])
-        row.update(speedup=base[r["matrix"]] / row["loop_s"], speedup_least=r["speedup_f64_min"], speedup_most=r["speedup_f64_max"])
+        row.update(speedup=base[r["matrix"]] / row["loop_s"] if row["loop_s"] else None, speedup_least=r["speedup_f64_min"], speedup_most=r["speedup_f64_max"])
         out.append(finish(case or dict(name=r["matrix"], kind=""), setting, label, row))
     return out
 
