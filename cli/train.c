@@ -176,6 +176,14 @@ static int is_by_time(const training *t) {
   return ht_trainer_get_option(t->trainer, "reward", reward, sizeof reward) == HT_OK && !strcmp(reward, "time");
 }
 
+/* What a solve is to be asked for that is as those of the training. */
+static const char *options_of_solves(const training *t) {
+  char format[16];
+  if (is_for_whole_matrices(t) || ht_trainer_get_option(t->trainer, "format", format, sizeof format) != HT_OK) return "";
+  int tiles = !strcmp(format, "tilecsc") || (!strcmp(format, "auto") && !is_by_time(t));
+  return tiles ? " --precond none --format tilecsc" : " --precond none";
+}
+
 static void show_course(const training *t) {
   const ht_train_report *r = &t->report;
   char asked[32];
@@ -185,7 +193,8 @@ static void show_course(const training *t) {
   if (more) line(stdout, NULL, "%s were asked for; all that end in the last update are learned from", asked);
   line(stdout, NULL, "%s solving, %s learning, %s judging, %s of it for the competition, on %s", text_seconds(r->time_rollout_s).text,
        text_seconds(r->time_update_s).text, text_seconds(r->time_judge_s).text, text_seconds(r->time_contest_s).text, r->backend);
-  if (isnan(r->return_best)) /* too few episodes for a judgement but the first */
+  if (isnan(r->return_first)) return; /* no episode was done */
+  if (isnan(r->return_best))          /* too few episodes for a judgement but the first */
     line(stdout, "return", "%.3f at first, %.3f at last", r->return_first, r->return_last);
   else
     line(stdout, "return", "%.3f at first, %.3f at last, %.3f at best", r->return_first, r->return_last, r->return_best);
@@ -205,7 +214,9 @@ static void show_verdict(const training *t) {
   line(stdout, "iterations", "%s, and %s in FP64", text_count(r->iterations).text, text_count(r->iterations_f64).text);
   line(stdout, "residual", "%s true, and %s in FP64; %lld of %lld solves miss the tolerance%s", text_residual(r->residual_true).text,
        text_residual(r->residual_true_f64).text, (long long)r->missed, (long long)r->matrices,
-       whole || is_by_time(t) ? "" : " by the recursive residual, which this reward goes by");
+       whole           ? ""
+       : is_by_time(t) ? " by the recursive residual"
+                       : " by the recursive residual, which this reward goes by");
   line(stdout, "traffic", is_by_time(t) ? "%.3f of FP64's modelled time" : "%.3f of FP64's bytes", r->traffic);
   if (r->chosen[0]) line(stdout, "chosen", "%s: %s", r->chosen, r->contest);
 }
@@ -219,7 +230,7 @@ static void show(const training *t) {
     line(stdout, "judged", "no: it was interrupted; the file holds the best network so far%s%s", state ? ", and --resume " : "",
          state ? state : "");
   if (!t->report.judged && state) line(stdout, NULL, "goes on, or with no more --episodes than there were judges it");
-  if (strcmp(policy, "-") != 0) printf("\nhalftone solve %s --policy learned:%s\n", t->args->words[0], policy);
+  if (strcmp(policy, "-") != 0) printf("\nhalftone solve %s --policy learned:%s%s\n", t->args->words[0], policy, options_of_solves(t));
 }
 
 static void write_json(const training *t) {

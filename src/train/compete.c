@@ -26,10 +26,13 @@ static void note(record *r, double cost) {
 
 static double least_of(const record *r) { return r->solves ? r->cost[0] : INFINITY; }
 
+static const double OF_ONE = 0.5; /* the noise of a single solve, of which nothing is known: what is twice as fast is believed */
+
 /* A busy machine only makes solves longer, so that the least counts; the other ones of the lower third tell how far it can be trusted. */
 static double noise_of(const record *r) {
   double least = least_of(r);
-  return r->solves > 1 && isfinite(least) ? r->cost[(r->solves + 2) / 3] / least - 1 : 0;
+  if (!isfinite(least)) return 0;
+  return r->solves > 1 ? r->cost[(r->solves + 2) / 3] / least - 1 : OF_ONE;
 }
 
 static double least_of_all(const ht_competition *c, const record *records) {

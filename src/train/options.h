@@ -34,7 +34,7 @@ enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
     "whose time it is (state features): that of any size of cache, or of this one's; auto: this one's with one matrix")                    \
   X(CHOICE, judge, 0, 0, 2, AT_SOLVE, "auto|model|time",                                                                                   \
     "how policies compete at the end: by modelled time, or by a clock, in turn on the backend, until their order is clear, but not for "   \
-    "longer than half of the time before; auto: by the clock on a GPU")                                                                    \
+    "longer than half of the time before, or 2 s and a round; auto: by the clock on a GPU")                                                \
   X(CHOICE, rhs, 0, 0, 2, AT_SOLVE, "auto|ones|random",                                                                                    \
     "right-hand side of an episode: A*1, or random entries that change with it; auto: ones with the reward paper, else random")            \
   X(CHOICE, format, 0, 0, 2, AT_SOLVE, "auto|split|tilecsc",                                                                               \
