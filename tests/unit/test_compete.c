@@ -89,6 +89,9 @@ static void the_slow_run_once_and_time_is_bounded(void **state) {
   s = make(*state, (const double[HT_RIVALS]){1, 1, 0.9, 1, 1, 1});
   c = hold(&s, HT_RIVALS_FIXED, 2, 1, 0);
   assert_true(c.rounds == 1 && s.all == 2 * HT_RIVALS_FIXED);
+  assert_int_equal(c.winner, HT_RIVAL_64); /* a single solve by a clock says little */
+  s = make(*state, (const double[HT_RIVALS]){1, 1, 0.4, 1, 1, 1});
+  assert_int_equal(hold(&s, HT_RIVALS_FIXED, 2, 1, 0).winner, HT_RIVAL_32);
 }
 
 static void a_stop_ends_it(void **state) {
