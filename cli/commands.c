@@ -92,10 +92,9 @@ const cli_command cli_commands[] = {
      report_options, CLI_NO_MORE, 12, report_command},
     {"train", "A.mtx ... -o P.safetensors [options]", "learn a precision policy from solves",
      "Solves the systems again and again with conjugate gradients whose precision a small network chooses, and learns from what came of "
-     "it. "
-     "At the end that is judged, and competes with policies that always do the same: the file holds the fastest. An interrupt ends all of "
-     "it soon and "
-     "keeps the best network so far, unjudged.",
+     "it. At the end that is judged, and competes with policies that always do the same: the file holds the fastest. An interrupt ends all "
+     "of "
+     "it soon and keeps the best network so far, unjudged.",
      train_options, CLI_TRAINING_OPTIONS, 96, train_command},
     {"help", "[COMMAND] [KIND]", "explain a command", "", help_options, CLI_NO_MORE, 2, help_command},
     {"version", "", "print the version", "", no_options, CLI_NO_MORE, 0, version_command},

@@ -77,8 +77,7 @@ def main(argv=None):
         engine = "paper's engine" if args.backend == "cuda" else "Tile-CSC, textbook loop"
         us = {f"{engine}, FP64": f, f"{engine}, learned": l, "halftone, FP64": d, "halftone, auto": a}
         for who, r in us.items():
-            if not r: continue
-            if not r["loop_s"]: continue # it broke down at once
+            if not r or not r["loop_s"]: continue # not run, or broken down at once
             points.setdefault(who, []).append((r["nnz"], gflops(r, r["loop_s"])))
             for peer, t in them.items():
                 if t and fair(f) and reached(r): ratios.setdefault((who, peer), []).append(t / r["loop_s"])

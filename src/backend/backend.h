@@ -164,9 +164,9 @@ typedef enum ht_cg_event {
   HT_CG_FAILED     /* the operator or preconditioner reported an error (status in the context) */
 } ht_cg_event;
 
-/* LEARNED: the engine's network (engine_set_network). */
 _Static_assert(HT_LEVEL_64 == (ht_level)HT_REPLACES_NONE, "replacement.h counts levels as this does");
 
+/* LEARNED: the engine's network (engine_set_network). */
 typedef enum ht_decide_rule { HT_DECIDE_HOST, HT_DECIDE_RULE, HT_DECIDE_BUDGET, HT_DECIDE_LEARNED } ht_decide_rule;
 
 typedef struct ht_cg_plan ht_cg_plan; /* the backend's own */

@@ -41,8 +41,7 @@ const char *ht_learned_usual_actions(ht_learned_kind kind);
 /* What a list of actions may be, as the end of a sentence. */
 #define HT_LEARNED_ACTIONS_FORM                                                                                                            \
   "commas between actions, which are f64, f32, 16, the last two with :DROP or without, budget:THETA, or rule, and @ITERATIONS behind "     \
-  "each "                                                                                                                                  \
-  "or not"
+  "each or not"
 /* The actions of a list with commas between them, HT_NETWORK_MOST_ACTIONS at most; returns their number, 0 where one cannot be read:
  * f64, f32 or 16, the last two with :DROP behind them or without, budget:THETA, or rule; then @ITERATIONS or nothing. A network of the kind
  * TILES has f64,f32,16. */

@@ -148,6 +148,13 @@ static int is_too_steep(const ht_policy_facts *f) {
   return !f->preconditioned && f->diagonal_range > STEEPER && f->nonzeros_per_row < LONG_ROWS;
 }
 
+static ht_policy choose_steep(const ht_policy_facts *f, char *why) {
+  snprintf(why, 256,
+           "fixed:f64: the diagonal ranges over %.0e, where lower levels cost more iterations than they save with %.1f nonzeros a row",
+           f->diagonal_range, f->nonzeros_per_row);
+  return fixed("auto", HT_LEVEL_64);
+}
+
 /* Where thousands of iterations are needed, a few more may be more than are allowed: 32 bits, where they save enough. With a preconditioner
  * short rows are those that 16 bits save too little for. */
 static ht_level level_on_device(const ht_policy_facts *f) {
@@ -200,12 +207,7 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
              f->bytes_streamed / (small ? 1e3 : 1e6), small ? "kB" : "MB", f->cache_bytes / 1048576);
     return fixed("auto", HT_LEVEL_64);
   }
-  if (is_too_steep(f)) {
-    snprintf(why, 256,
-             "fixed:f64: the diagonal ranges over %.0e, where lower levels cost more iterations than they save with %.1f nonzeros a row",
-             f->diagonal_range, f->nonzeros_per_row);
-    return fixed("auto", HT_LEVEL_64);
-  }
+  if (is_too_steep(f)) return choose_steep(f, why);
   if (f->device) return choose_on_device(f, why);
   ht_level level = level_to_replace(f, LONG_ROWS);
   ht_policy p = {.start = level,

@@ -1,7 +1,6 @@
 /* The last word of a training of policies that give each block its level: the network against one level throughout, as the solver solves
  * with them behind its guard. SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include "policy/learned_file.h"
 #include "solver/chooser.h"
@@ -29,21 +28,13 @@ static void release(contest *c) {
 static ht_status make_solver(const contest *c, const char *policy, ht_solver **solver) {
   const ht_trainer *t = c->trainer;
   const ht_environment *e = t->environment[c->matrix];
-  char rtol[40], most[40];
   int tiles = t->options.format == HT_TRAIN_TILECSC;
-  snprintf(rtol, sizeof rtol, "%.17g", t->options.rtol);
-  snprintf(most, sizeof most, "%lld", (long long)ht_most_to_compete(e->iterations_64));
   const char *const options[][2] = {{"policy", policy},
                                     {"precond", "none"}, /* as in the episodes */
-                                    {"rtol", rtol},
-                                    {"max-iterations", most},
-                                    {"backend", ht_trainer_where(t)},
                                     {"format", tiles ? "tilecsc" : "split"},
                                     {"ordering", tiles ? "natural" : "auto"},
                                     {"engine", tiles && t->device ? "paper" : "auto"}};
-  HT_TRY(t->ctx, ht_solver_create(t->ctx, NULL, solver));
-  for (size_t k = 0; k < sizeof options / sizeof *options; k++) HT_TRY(t->ctx, ht_solver_set_option(*solver, options[k][0], options[k][1]));
-  return ht_solver_set_matrix(*solver, e->matrix);
+  return ht_trainer_rivals_solver(t, e->matrix, e->iterations_64, options, sizeof options / sizeof *options, solver);
 }
 
 /* The policy as it would be read from its file. */

@@ -1,7 +1,6 @@
 /* The last word of a training of policies for whole matrices: what was learned against policies that always do the same.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include "solver/chooser.h"
 #include "train/trainer.h"
@@ -33,11 +32,7 @@ static int choose_likeliest(void *user, const ht_policy_look *look) { return ht_
 static ht_status begin_case(contest *c, int number) {
   const ht_trainer *t = c->trainer;
   const ht_window_worker *w = &t->window->worker[number];
-  char rtol[40], most[40];
-  snprintf(rtol, sizeof rtol, "%.17g", t->options.rtol);
-  snprintf(most, sizeof most, "%lld", (long long)ht_most_to_compete(w->iterations_64[0]));
-  const char *const options[][2] = {
-      {"precond", ht_window_precond(t->window, number)}, {"rtol", rtol}, {"max-iterations", most}, {"backend", ht_trainer_where(t)}};
+  const char *const options[][2] = {{"precond", ht_window_precond(t->window, number)}};
   ht_policy_chooser chooser = t->window->chooser;
   chooser.choose = choose_likeliest;
   chooser.user = &c->deployed;
@@ -45,10 +40,7 @@ static ht_status begin_case(contest *c, int number) {
   ht_solver_destroy(c->solver);
   c->solver = NULL;
   c->number = number;
-  HT_TRY(t->ctx, ht_solver_create(t->ctx, NULL, &c->solver));
-  for (size_t k = 0; k < sizeof options / sizeof *options; k++)
-    HT_TRY(t->ctx, ht_solver_set_option(c->solver, options[k][0], options[k][1]));
-  HT_TRY(t->ctx, ht_solver_set_matrix(c->solver, w->matrix));
+  HT_TRY(t->ctx, ht_trainer_rivals_solver(t, w->matrix, w->iterations_64[0], options, 1, &c->solver));
   ht_solver_set_chooser(c->solver, &chooser);
   ht_right_side(w->matrix, &t->options, 0, w->b);
   return ht_solver_prepare(c->solver);

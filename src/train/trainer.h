@@ -1,7 +1,6 @@
 /* Inside of ht_trainer. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_TRAIN_TRAINER_H
 #define HT_TRAIN_TRAINER_H
-#include <string.h>
 #include "halftone/train.h"
 #include "policy/learned.h"
 #include "train/compete.h"
@@ -65,12 +64,10 @@ void ht_trainer_forget(ht_trainer *trainer);
 ht_status ht_trainer_make_room(ht_trainer *trainer, int64_t episodes);
 /* What is being done now, for a callback, which may have the context's stop requested. */
 void ht_trainer_tell(ht_trainer *trainer, ht_train_phase phase);
-/* The backend that the policy competes on, as an option. */
-static inline const char *ht_trainer_where(const ht_trainer *t) {
-  return !t->device ? "cpu" : strcmp(t->options.backend, "auto") ? t->options.backend : "cuda";
-}
-/* Iterations of who competes, by FP64's: in their second half the guard looks to the end, so that one and a half are free. */
-static inline int64_t ht_most_to_compete(int64_t iterations_64) { return 3 * iterations_64 + 100; }
+/* verdict.c: a solver for those who compete on the matrix, which FP64 solves in so many iterations: with the training's tolerance and
+ * backend, and with `options`, names and values. Not prepared. */
+ht_status ht_trainer_rivals_solver(const ht_trainer *trainer, const ht_matrix *matrix, int64_t iterations_64,
+                                   const char *const (*options)[2], size_t count, ht_solver **solver);
 /* compete_tiles.c, compete_windows.c: what was learned against policies that always do the same. `seconds` are for what is measured. */
 ht_status ht_compete_tiles(ht_trainer *trainer, int measured, double seconds, ht_contest *contest);
 ht_status ht_compete_windows(ht_trainer *trainer, int measured, double seconds, ht_contest *contest);

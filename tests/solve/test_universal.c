@@ -60,6 +60,13 @@ static void check_line(ht_context *ctx, const char *line, double most, double by
   ht_matrix_destroy(a);
 }
 
+static void check_lines(const char *const *lines, size_t count) {
+  ht_context *ctx;
+  OK(ht_context_create(&ctx));
+  for (size_t k = 0; k < count; k++) check_line(ctx, lines[k], 1.4, 1.1);
+  ht_context_destroy(ctx);
+}
+
 static void families_held_out(void **state) {
   static const char *const lines[] = {"weather size=14",
                                       "mass element=q1 size=14 coefficients=lognormal",
@@ -71,11 +78,8 @@ static void families_held_out(void **state) {
                                       "stencil3d points=15 size=14 coefficients=jumps",
                                       "radiation size=10", /* jumps of 1e12 */
                                       "oil size=17"};
-  ht_context *ctx;
   (void)state;
-  OK(ht_context_create(&ctx));
-  for (size_t k = 0; k < sizeof lines / sizeof *lines; k++) check_line(ctx, lines[k], 1.4, 1.1);
-  ht_context_destroy(ctx);
+  check_lines(lines, sizeof lines / sizeof *lines);
 }
 
 static void larger_sizes(void **state) {
@@ -85,11 +89,8 @@ static void larger_sizes(void **state) {
                                       "elasticity3d size=14 coefficients=lognormal seed=8",
                                       "wathen nx=90 ny=70 seed=9",
                                       "graph graph=geometric size=20000 sigma=1 shift=0.1 seed=10"};
-  ht_context *ctx;
   (void)state;
-  OK(ht_context_create(&ctx));
-  for (size_t k = 0; k < sizeof lines / sizeof *lines; k++) check_line(ctx, lines[k], 1.4, 1.1);
-  ht_context_destroy(ctx);
+  check_lines(lines, sizeof lines / sizeof *lines);
 }
 
 /* A network that never leaves the rule is auto's rule, to the bit, where that goes over to the budget, too. */
