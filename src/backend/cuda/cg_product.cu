@@ -92,14 +92,9 @@ template <> __device__ const float *direction_of(const ht_cuda_cg_vectors &v) { 
 
 // The sums of a product, and the conclusions where no other kernel has more.
 template <int COUNT>
-__device__ inline void leave_sums(const ht_store_view &a, const ht_cuda_cg_vectors &v, const double *values, int stride,
+__device__ inline void leave_sums(const ht_store_view &a, const ht_cuda_cg_vectors &v, const double (&values)[COUNT], int stride,
                                   int update_blocks) {
-  __shared__ double shared[WARPS];
-#pragma unroll
-  for (int k = 0; k < COUNT; k++) {
-    double sum = block_sum(values[k], shared);
-    if (threadIdx.x == 0) v.sums[(S_PAP + k) * stride + blockIdx.x] = sum;
-  }
+  leave_block_sums(values, COUNT, &v.sums[S_PAP * stride], stride);
   if (v.inverse_blocks) return; // ht_cg_precondition has the other sums
   leave(a, v, stride, {update_blocks, (int)gridDim.x, S_PAP + COUNT});
 }
@@ -140,16 +135,21 @@ __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors
     sums.error_16 = errors.x;
     sums.error_32 = errors.y;
   }
-  bool first = lane == 0; // groups are the warp's
-  const double values[] = {sums.pap,
-                           sums.rms,
-                           sums.sms,
-                           sums.error_16,
-                           sums.error_32,
-                           first ? (double)sums.read.at_16 : 0,
-                           first ? (double)sums.read.at_32 : 0,
-                           first ? (double)sums.read.at_64 : 0};
-  leave_sums<MODE == BY_GROUP ? 8 : 3>(a, v, values, stride, update_blocks);
+  if constexpr (MODE == BY_GROUP) {
+    bool first = lane == 0; // groups are the warp's
+    const double values[] = {sums.pap,
+                             sums.rms,
+                             sums.sms,
+                             sums.error_16,
+                             sums.error_32,
+                             first ? (double)sums.read.at_16 : 0,
+                             first ? (double)sums.read.at_32 : 0,
+                             first ? (double)sums.read.at_64 : 0};
+    leave_sums(a, v, values, stride, update_blocks);
+  } else {
+    const double values[] = {sums.pap, sums.rms, sums.sms};
+    leave_sums(a, v, values, stride, update_blocks);
+  }
 }
 
 #if __CUDA_ARCH__ >= 900
@@ -183,7 +183,7 @@ __device__ inline void multiply_with_ring(const ht_store_view &a, const ht_cuda_
   }
   let_the_next_begin();
   const double values[] = {sums.pap, sums.rms, sums.sms};
-  leave_sums<3>(a, v, values, stride, update_blocks);
+  leave_sums(a, v, values, stride, update_blocks);
 }
 #endif
 

@@ -71,7 +71,6 @@ __device__ inline double2 owed_direction(const ht_cuda_cg_vectors &v, int64_t it
 // x += alpha p, r -= alpha s, p = M^-1 r + beta p; a warp takes a column block, a lane two rows. With BLOCKS no step of x is put off: to
 // make up for it would take M^-1 of a second vector.
 template <bool NARROW, bool BLOCKS> __device__ inline void update(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride) {
-  __shared__ double shared[WARPS];
   const ht_cuda_cg_scalars &c = *v.scalars;
   wait_for_the_one_before();
   if (c.event != CONTINUE) return;
@@ -112,10 +111,7 @@ template <bool NARROW, bool BLOCKS> __device__ inline void update(const ht_store
       v.block_level[block] = (uint8_t)max(c.floor, decide(c, l.norm2, l.caller_max, e16, e32, (double)a.blocks));
   }
   const double values[] = {rz, rr, pp, predicted_16, predicted_32};
-  for (int k = 0; k < (looking ? 5 : c.decide_rule == DECIDE_BUDGET ? 3 : 2); k++) {
-    double sum = block_sum(values[k], shared);
-    if (threadIdx.x == 0) v.sums[(S_RZ + k) * stride + blockIdx.x] = sum;
-  }
+  leave_block_sums(values, looking ? 5 : c.decide_rule == DECIDE_BUDGET ? 3 : 2, &v.sums[S_RZ * stride], stride);
 }
 
 #define HT_UPDATE(name, narrow, blocks)                                                                                                    \
@@ -180,7 +176,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) ht_cg_look(ht_store_view a
 extern "C" __global__ void __launch_bounds__(THREADS, 4)
     ht_cg_precondition(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride, int update_blocks,
                        int multiply_blocks, int by_group) {
-  __shared__ double shared[WARPS];
   wait_for_the_one_before();
   if (v.scalars->event != CONTINUE) return;
   int lane = threadIdx.x & 31;
@@ -193,9 +188,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
   }
   let_the_next_begin();
   const double values[] = {rms, sms};
-  for (int k = 0; k < 2; k++) {
-    double sum = block_sum(values[k], shared);
-    if (threadIdx.x == 0) v.sums[(S_RMS + k) * stride + blockIdx.x] = sum;
-  }
+  leave_block_sums(values, 2, &v.sums[S_RMS * stride], stride);
   leave(a, v, stride, {update_blocks, multiply_blocks, by_group ? S_COUNT : S_ERROR_16});
 }
