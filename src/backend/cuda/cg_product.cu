@@ -109,8 +109,8 @@ template <int MODE> __device__ inline void ask_ahead(const ht_store_view &a, con
 #endif
 }
 
-// s = A p and the sums that need it.
-template <int MODE, bool SHORT, class Number>
+// s = A p and the sums that need it; UNROLL groups of a slice are in flight.
+template <int MODE, bool SHORT, int UNROLL, class Number>
 __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, int update_blocks) {
   wait_for_the_one_before();
   if (v.scalars->event != CONTINUE) return;
@@ -126,7 +126,9 @@ __device__ inline void multiply(const ht_store_view &a, const ht_cuda_cg_vectors
     next = slice_at(a, turns.slice());
     ask_ahead<MODE>(a, next);
     row_data<MODE, Number> row = load_row<MODE>(a, v, p, s.row + (lane >> s.lanes_log2), levels, level); // on its way during the product
-    double sum = multiply_slice<MODE>(a, s, lane, levels, level, global_vector<Number, SHORT>{p}, MODE == BY_GROUP ? &sums.read : nullptr);
+    double sum =
+        multiply_slice<MODE, UNROLL>(a, s, lane, levels, level, global_vector<Number, SHORT>{p}, MODE == BY_GROUP ? &sums.read : nullptr);
+    if (MODE == LEVEL_16) row.p = p[s.row + (lane >> s.lanes_log2)]; // not before: it takes a register, and lies near what was gathered
     finish_slice(v, s, lane, row, sum, sums);
   }
   let_the_next_begin();
@@ -189,18 +191,20 @@ __device__ inline void multiply_with_ring(const ht_store_view &a, const ht_cuda_
 
 } // namespace
 
-// One for each level that all groups are read at, and one that looks at each group. At 32 bits more groups in flight a warp are worth more
-// than more warps. Where 16 bits hold every value exactly, so must the sums: there nothing is replaced.
-#define HT_MULTIPLY(name, mode, short_sums, number)                                                                                        \
-  extern "C" __global__ void __launch_bounds__(THREADS, mode == LEVEL_32 ? 3 : 4)                                                          \
+// One for each level that all groups are read at, and one that looks at each group. At 32 bits, and at 16 where slices are long, more
+// groups in flight a warp are worth more than more warps. Where 16 bits hold every value exactly, so must the sums: there nothing is
+// replaced.
+#define HT_MULTIPLY(name, mode, short_sums, number, unroll, blocks)                                                                        \
+  extern "C" __global__ void __launch_bounds__(THREADS, blocks)                                                                            \
       name(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_cuda_cg_vectors v, int stride, int update_blocks) {         \
-    multiply<mode, short_sums, number>(a, v, stride, update_blocks);                                                                       \
+    multiply<mode, short_sums, unroll, number>(a, v, stride, update_blocks);                                                               \
   }
-HT_MULTIPLY(ht_cg_multiply_16, LEVEL_16, true, float)
-HT_MULTIPLY(ht_cg_multiply_16_exact, LEVEL_16, false, float)
-HT_MULTIPLY(ht_cg_multiply_32, LEVEL_32, false, float)
-HT_MULTIPLY(ht_cg_multiply_64, LEVEL_64, false, double)
-HT_MULTIPLY(ht_cg_multiply_by_group, BY_GROUP, false, double)
+HT_MULTIPLY(ht_cg_multiply_16, LEVEL_16, true, float, 2, 4)
+HT_MULTIPLY(ht_cg_multiply_16_long, LEVEL_16, true, float, 3, 3)
+HT_MULTIPLY(ht_cg_multiply_16_exact, LEVEL_16, false, float, 2, 4)
+HT_MULTIPLY(ht_cg_multiply_32, LEVEL_32, false, float, 4, 3)
+HT_MULTIPLY(ht_cg_multiply_64, LEVEL_64, false, double, 2, 4)
+HT_MULTIPLY(ht_cg_multiply_by_group, BY_GROUP, false, double, 2, 4)
 
 // For the capabilities that have a copy engine, where nearly all slices are of one form.
 template <int MODE> struct number_of { typedef float type; };

@@ -83,7 +83,7 @@ __device__ inline double sum_of_blocks(const double *sums, int blocks, int lane)
 
 // The scalars lie in shared memory for that: what one thread has of its own is copied word by word, and what is addressed by a variable
 // to its stack.
-__device__ __noinline__ void finish(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, before b) {
+__device__ inline void finish(const ht_store_view &a, const ht_cuda_cg_vectors &v, int stride, before b) {
   constexpr int WORDS = sizeof(ht_cuda_cg_scalars) / sizeof(int2);
   static_assert(sizeof(ht_cuda_cg_scalars) % sizeof(int2) == 0 && WORDS <= THREADS, "a word a thread");
   __shared__ double total[S_COUNT];

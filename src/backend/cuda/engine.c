@@ -12,6 +12,7 @@ enum {
   WARPS = THREADS / 32,
   SUMS = 16,
   STATIC_SHARED = 4096,
+  LONG_SLICES = 10, /* units of one in the mean */
   RING_CAPABILITY = 90
 };
 
@@ -99,10 +100,11 @@ static multiply_form form_of(const ht_engine *e, int mode) {
   static const ht_kernel kernels[MODES] = {HT_KERNEL_cg_multiply_16, HT_KERNEL_cg_multiply_32, HT_KERNEL_cg_multiply_64,
                                            HT_KERNEL_cg_multiply_by_group};
   multiply_form form = {kernels[mode], 0};
+  const ht_store_view *a = &e->store->view;
   if (mode == HT_LEVEL_16 && e->store->info.share_exact_16 == 1)
     form.kernel = HT_KERNEL_cg_multiply_16_exact;
-  else
-    ring_form(e, mode, &form);
+  else if (!ring_form(e, mode, &form) && mode == HT_LEVEL_16 && a->units >= LONG_SLICES * a->slices)
+    form.kernel = HT_KERNEL_cg_multiply_16_long;
   return form;
 }
 

@@ -332,10 +332,9 @@ __device__ inline double add_units(const ht_store_view &a, int64_t begin, int64_
   return sum;
 }
 
-template <int MODE, class Columns, class Vector>
+template <int MODE, int UNROLL, class Columns, class Vector>
 __device__ inline double multiply_units(const ht_store_view &a, const ht_slice_info &s, int lane, const Columns &columns,
                                         const uint8_t *levels, int uniform, const Vector &p, units_read *read) {
-  constexpr int UNROLL = MODE == LEVEL_32 ? 4 : 2;
   int64_t begin = s.unit, end = begin + s.units;
   if (s.encoding == HT_GROUP_FIXED) return add_units<MODE, false, UNROLL>(a, begin, end, lane, columns, levels, uniform, p, read);
   return add_units<MODE, true, UNROLL>(a, begin, end, lane, columns, levels, uniform, p, read);
@@ -348,11 +347,11 @@ __device__ inline auto with_columns(const ht_store_view &a, const ht_slice_info 
 }
 
 // Off-diagonal part of the product of a slice, in the first lane of each row. BY_GROUP: levels NULL means that `uniform` is asked for.
-template <int MODE, class Vector>
+template <int MODE, int UNROLL = MODE == LEVEL_32 ? 4 : 2, class Vector>
 __device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_info &s, int lane, const uint8_t *levels, int uniform,
                                         const Vector &p, units_read *read) {
   double sum = with_columns<Vector>(
-      a, s, lane, [&](const auto &columns) { return multiply_units<MODE>(a, s, lane, columns, levels, uniform, p, read); });
+      a, s, lane, [&](const auto &columns) { return multiply_units<MODE, UNROLL>(a, s, lane, columns, levels, uniform, p, read); });
   for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
   return sum;
 }
