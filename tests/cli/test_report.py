@@ -88,6 +88,12 @@ class Trace(Cli):
                     self.assertNotRegex(mark.get("d"), "nan|inf")
         return root
 
+    def test_iterations_over_several_right_sides_say_so(self):
+        b, report, page = self.made("two.mtx", self.GENERAL.replace("coordinate", "array") + "144 2\n" + "".join(f"{k % 7 + 1}\n" for k in range(288))), self.path("two.json"), self.path("two.html")
+        self.assertEqual(run("solve", self.a, "-b", b, "--report", report, "--quiet")[0], 0)
+        self.assertEqual(run("report", report, "-o", page)[0], 0)
+        self.assertIn(f"<td>{json.loads(report.read_text())['iterations']} in 2 solves</td>", page.read_text())
+
     def test_a_page_of_several_runs(self):
         files = [self.traced(f"{k}.json", self.a, *options)[0]
                  for k, options in enumerate((["--policy", "budget", "--no-exactness-flags", "--policy-interval", "1"], ["--policy", "fixed:f64"],

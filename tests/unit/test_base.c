@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/context.h"
+#include "base/number.h"
 #include "base/sum.h"
 #include "halftone/options.h"
 #include "halftone/report.h"
@@ -158,6 +159,17 @@ static void every_option_round_trips(void **state) {
   ht_options_destroy(options);
 }
 
+static void things_are_counted(void **state) {
+  static const struct {
+    int count;
+    const char *thing, *text;
+  } cases[] = {{1, "run", "1 run"},       {0, "run", "0 runs"},      {2, "matrix", "2 matrices"},
+               {1, "matrix", "1 matrix"}, {3, "entry", "3 entries"}, {2, "array", "2 arrays"}};
+  (void)state;
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+    assert_string_equal(ht_number_of(cases[k].count, cases[k].thing).text, cases[k].text);
+}
+
 static void numbers_round_trip_and_names_are_suggested(void **state) {
   ht_context *ctx = *state;
   ht_options *options;
@@ -303,6 +315,7 @@ int main(void) {
       cmocka_unit_test(the_nth_allocation_fails_cleanly),
       WITH_CONTEXT(threads_are_checked),
       WITH_CONTEXT(every_option_round_trips),
+      cmocka_unit_test(things_are_counted),
       WITH_CONTEXT(numbers_round_trip_and_names_are_suggested),
       WITH_CONTEXT(config_files_name_file_and_line),
       WITH_CONTEXT(config_files_hold_no_zero_bytes),
