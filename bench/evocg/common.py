@@ -224,7 +224,7 @@ def option_list(setting, backend):
 
 def bench_cpu(args, case, setting, who, rounds):
     r = subprocess.run([args.halftone, "bench", matrix(args, case), "--json", "--policy", ",".join(who.values()), "--repeat", str(rounds), "--rtol", "1e-10", "--max-iterations", str(MOST_ITERATIONS),
-                        *([] if setting == "product" else ["--no-exactness-flags"]), "--backend", "cpu", "--threads", str(args.threads), *option_list(setting, "cpu")], capture_output=True, text=True)
+                        "--backend", "cpu", "--threads", str(args.threads), *option_list(setting, "cpu")], capture_output=True, text=True)
     if r.returncode > 1: print(f"{case['name']}: {r.stderr.strip()}", file=sys.stderr); return {}
     return dict(zip(who, json.loads(r.stdout)["policies"]))
 

@@ -37,7 +37,7 @@ ht_status ht_trainer_set_option(ht_trainer *t, const char *name, const char *val
   HT_NEED(t->ctx, value);
   HT_CHECK(t->ctx, !t->prepared, HT_BAD_ARGUMENT,
            "the options of a training that has begun cannot be changed: set '%s' before the first run", name);
-  HT_TRY(t->ctx, ht_train_options_set(t->ctx, &t->options, name, value));
+  HT_TRY(t->ctx, ht_train_options_set(t->ctx, &t->options, name, value, &t->given));
   return HT_OK;
 }
 

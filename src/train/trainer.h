@@ -22,6 +22,7 @@ typedef struct ht_train_counters {
 struct ht_trainer {
   ht_context *ctx;
   ht_train_options options;
+  uint64_t given; /* those that were set */
   int matrices;
   const ht_matrix *matrix[HT_MOST_MATRICES];
   ht_environment *environment[HT_MOST_MATRICES];

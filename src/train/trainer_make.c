@@ -80,7 +80,7 @@ ht_status ht_trainer_prepare(ht_trainer *t) {
   HT_CHECK(t->ctx, t->matrices > 0, HT_BAD_ARGUMENT, "training needs a matrix: call ht_trainer_add_matrix first");
   double start = ht_seconds();
   ht_train_options_settle(&t->options);
-  HT_TRY(t->ctx, ht_train_options_check(t->ctx, &t->options));
+  HT_TRY(t->ctx, ht_train_options_check(t->ctx, &t->options, t->given));
   HT_TRY(t->ctx, ht_device_choose(t));
   ht_status status = prepare(t);
   if (status != HT_OK) ht_trainer_forget(t);

@@ -206,7 +206,7 @@ class Experiments(unittest.TestCase):
         def of(recipe):
             made.write(HALFTONE, recipe, self.out / "m.npz")
             return common.load(self.out / "m.npz")
-        plain, lifted, held = of("shift 0 stencil2d --size 9"), of("shift 0.5 stencil2d --size 9"), of("ground 4 neumann --points 5 --nx 3 --ny 3 --nz 1")
+        plain, lifted, held = of("shift 0 stencil2d --size 9"), of("shift 0.5 stencil2d --size 9"), of("ground 4 neumann --points 5 --nx 3 --ny 3")
         self.assertEqual(abs(lifted - plain - 0.5 * sp.eye(81)).max(), 0)
         self.assertEqual((held.shape[0], held.nnz), (8, 8 + 16))
         self.assertGreater(np.linalg.eigvalsh(held.toarray())[0], 0.1)

@@ -30,7 +30,7 @@ class Train(Cli):
 
     def test_a_policy_for_whole_matrices_is_learned_and_used(self):
         policy = self.path("p.safetensors")
-        windows = ["-o", policy, "--state", "features", "--update", "64"]
+        windows = ["-o", policy, "--state", "features"]
         report = json.loads(self.train(*windows, "--episodes", "20", "--json"))
         self.assertEqual((report["options"]["reward"], report["missed"]), ("time", 0))
         self.assertTrue(report["options"]["actions"].startswith("f64"))

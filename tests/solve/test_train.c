@@ -43,7 +43,6 @@ static ht_trainer *make(fixture *f, const char *reward, const char *episodes) {
   assert_int_equal(ht_trainer_set_option(t, "reward", !strcmp(reward, "tiles") ? "time" : reward), HT_OK);
   if (!strcmp(reward, "time")) {
     assert_int_equal(ht_trainer_set_option(t, "state", "features"), HT_OK);
-    assert_int_equal(ht_trainer_set_option(t, "update", "64"), HT_OK);
     assert_int_equal(ht_trainer_set_option(t, "actions", "f64@8,f32@8,16:0.03@16,budget:0.03@8"), HT_OK);
   }
   assert_int_equal(ht_trainer_set_option(t, "episodes", episodes), HT_OK);
@@ -375,7 +374,6 @@ static void hard_cases_are_left_out(void **state) {
     assert_int_equal(ht_trainer_create(f->ctx, &t), HT_OK);
     assert_int_equal(ht_trainer_set_option(t, "state", "features"), HT_OK);
     assert_int_equal(ht_trainer_set_option(t, "episodes", "10"), HT_OK);
-    assert_int_equal(ht_trainer_set_option(t, "update", "16"), HT_OK);
     assert_int_equal(ht_trainer_set_option(t, "max-iterations", most ? "120" : "5"), HT_OK);
     assert_int_equal(ht_trainer_add_matrix(t, stiff, "stiff"), HT_OK);
     assert_int_equal(ht_trainer_run(t, &r), most ? HT_OK : HT_BAD_MATRIX);
@@ -386,21 +384,21 @@ static void hard_cases_are_left_out(void **state) {
 }
 
 static void states_and_rewards_go_together(void **state) {
-  static const char *const cases[][3][2] = {{{"state", "features"}, {"reward", "paper"}, {"update", "64"}},
+  static const char *const cases[][3][2] = {{{"state", "features"}, {"reward", "paper"}, {"hidden", "8"}},
                                             {{"state", "features"}, {"compete", "no"}, {"judge", "time"}},
-                                            {{"reward", "paper"}, {"judge", "model"}, {"update", "64"}},
-                                            {{"replace", "no"}, {"judge", "time"}, {"update", "64"}},
-                                            {{"actions", "f64,f32"}, {"reward", "time"}, {"update", "64"}},
-                                            {{"precond", "jacobi"}, {"reward", "time"}, {"update", "64"}},
-                                            {{"late", "2"}, {"reward", "paper"}, {"update", "64"}},
-                                            {{"machine", "this"}, {"reward", "time"}, {"update", "64"}},
-                                            {{"credit", "shared"}, {"reward", "time"}, {"update", "64"}},
-                                            {{"tile-cost", "8"}, {"reward", "time"}, {"update", "64"}},
-                                            {{"state", "features"}, {"format", "tilecsc"}, {"update", "64"}},
-                                            {{"state", "features"}, {"replace", "no"}, {"update", "64"}},
-                                            {{"state", "features"}, {"actions", "f32,f64"}, {"update", "64"}},
-                                            {{"state", "features"}, {"actions", "f64"}, {"update", "64"}},
-                                            {{"state", "features"}, {"actions", "f64,f31"}, {"update", "64"}}};
+                                            {{"reward", "paper"}, {"judge", "model"}, {"hidden", "8"}},
+                                            {{"replace", "no"}, {"judge", "time"}, {"hidden", "8"}},
+                                            {{"actions", "f64,f32"}, {"reward", "time"}, {"hidden", "8"}},
+                                            {{"precond", "jacobi"}, {"reward", "time"}, {"hidden", "8"}},
+                                            {{"late", "2"}, {"reward", "paper"}, {"hidden", "8"}},
+                                            {{"machine", "this"}, {"reward", "time"}, {"hidden", "8"}},
+                                            {{"credit", "shared"}, {"reward", "time"}, {"hidden", "8"}},
+                                            {{"tile-cost", "8"}, {"reward", "time"}, {"hidden", "8"}},
+                                            {{"state", "features"}, {"format", "tilecsc"}, {"hidden", "8"}},
+                                            {{"state", "features"}, {"replace", "no"}, {"hidden", "8"}},
+                                            {{"state", "features"}, {"actions", "f32,f64"}, {"hidden", "8"}},
+                                            {{"state", "features"}, {"actions", "f64"}, {"hidden", "8"}},
+                                            {{"state", "features"}, {"actions", "f64,f31"}, {"hidden", "8"}}};
   fixture *f = *state;
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     ht_train_report r;
