@@ -260,6 +260,34 @@ static void every_picked_row_is_written(void **state) {
   ht_matrix_destroy(wide);
 }
 
+static int note_solves(void *user, const ht_train_progress *now) {
+  int64_t *most = user;
+  if (now->solves > most[now->phase]) most[now->phase] = now->solves;
+  return 0;
+}
+
+/* What is told to be judged are solves of the policy, each of them: two passes over two matrices, and nothing of the preparation. */
+static void progress_counts_solves(void **state) {
+  fixture *f = *state;
+  int64_t most[HT_TRAIN_COMPETES + 1] = {0};
+  ht_train_report r;
+  ht_matrix *other;
+  assert_int_equal(generate_line(f->ctx, "stencil2d size=9", &other), HT_OK);
+  ht_trainer *t = make(f, "tiles", "8");
+  assert_int_equal(ht_trainer_add_matrix(t, other, "other"), HT_OK);
+  assert_int_equal(ht_trainer_set_option(t, "interval", "8"), HT_OK);
+  ht_trainer_set_progress(t, note_solves, most);
+  assert_int_equal(ht_trainer_run(t, &r), HT_OK);
+  assert_int_equal(most[HT_TRAIN_PREPARES], 0);
+  assert_int_equal(most[HT_TRAIN_LEARNS], 0);
+  assert_int_equal(most[HT_TRAIN_JUDGES], 4);
+  assert_true(most[HT_TRAIN_COMPETES] >= 2 * HT_RIVALS_FIXED);
+  assert_int_equal(r.solves, 2);
+  assert_true(r.time_prepare_s > 0 && r.time_prepare_s + r.time_rollout_s + r.time_update_s + r.time_judge_s <= r.time_s);
+  ht_trainer_destroy(t);
+  ht_matrix_destroy(other);
+}
+
 static void foreign_and_damaged_states_are_refused(void **state) {
   fixture *f = *state;
   ht_train_report r;
@@ -574,6 +602,7 @@ int main(void) {
                                      TEST(a_training_goes_on_as_if_it_had_not_stopped),
                                      TEST(lanes_go_with_the_state),
                                      TEST(every_picked_row_is_written),
+                                     TEST(progress_counts_solves),
                                      TEST(foreign_and_damaged_states_are_refused),
                                      TEST(bad_options_are_refused),
                                      TEST(windows_are_learned),
