@@ -8,7 +8,7 @@
 
 void *input_read(const char *what, const char *path, int64_t *size) {
   if (!*path) return cli_bad("the name of %s is empty", what), NULL;
-  FILE *file = fopen(path, "rb");
+  FILE *file = strcmp(path, "-") != 0 ? fopen(path, "rb") : stdin;
   char *bytes = NULL;
   size_t room = 0, count = 0, got = 1;
   if (!file) return cli_bad("%s cannot be opened: %s", path, strerror(errno)), NULL;

@@ -42,6 +42,7 @@ static int check_apart(const cli_args *args) {
 }
 
 static int check_arguments(ht_context *ctx, const cli_args *args) {
+  const char *state = args_value(args, "--resume");
   static const char *const outputs[] = {"-o", "--save", "--history"};
   if (args->word_count < 1) return cli_bad("train needs a matrix file; the form is: halftone train %s", args->command->synopsis);
   if (!args_value(args, "-o")) return cli_bad("train needs a file to write the policy to; add -o P.safetensors");
@@ -52,6 +53,8 @@ static int check_arguments(ht_context *ctx, const cli_args *args) {
     to_standard += path && !strcmp(path, "-");
   }
   if (to_standard > 1) return cli_bad("only one of -o, --save, --history and --json can go to standard output");
+  for (int i = 0; state && !strcmp(state, "-") && i < args->word_count; i++)
+    if (!strcmp(args->words[i], "-")) return cli_bad("only one of a matrix and --resume can be read from standard input");
   return check_matrices(args) ? CLI_BAD : check_apart(args);
 }
 
@@ -96,10 +99,12 @@ typedef struct progress_line {
 static void print_progress(char line[LINE], const ht_train_progress *now) {
   static const char *const doing[] = {
       [HT_TRAIN_PREPARES] = "making the first solves", [HT_TRAIN_JUDGES] = "judging what was learned", [HT_TRAIN_COMPETES] = "competing"};
+  char best[16] = "-"; /* not known before many episodes */
+  if (!isnan(now->best_return)) snprintf(best, sizeof best, "%.3f", now->best_return);
   if (now->phase == HT_TRAIN_LEARNS)
-    snprintf(line, LINE, "episode %7lld of %lld  return %8.3f (best %8.3f)  %6.0f iterations  traffic %5.3f %7.1f s",
-             (long long)now->episodes, (long long)now->episodes_asked, now->mean_return, now->best_return, now->mean_iterations,
-             now->traffic, now->elapsed_s);
+    snprintf(line, LINE, "episode %7lld of %lld  return %8.3f (best %8s)  %6.0f iterations  traffic %5.3f %7.1f s",
+             (long long)now->episodes, (long long)now->episodes_asked, now->mean_return, best, now->mean_iterations, now->traffic,
+             now->elapsed_s);
   else if (now->phase == HT_TRAIN_PREPARES)
     snprintf(line, LINE, "%s", doing[now->phase]);
   else

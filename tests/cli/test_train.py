@@ -81,6 +81,9 @@ class Train(Cli):
         self.fails([str(state), "--seed 7"], "train", self.a, "-o", policy, "--resume", state)
         self.train("-o", policy, "--episodes", "20", *about["options"].split(), "--resume", state)
         self.fails("only with a matrix", "info", state, "--steps", "3")
+        with open(state, "rb") as piped:
+            self.assertEqual(run("train", self.a, "-o", policy, "--episodes", "1", *about["options"].split(), "--resume", "-", "--quiet", stdin=piped)[0::2], (0, ""))
+        self.fails("only one of", "train", "-", "-o", policy, "--resume", "-")
         whole = state.read_bytes()
         for bytes_, words in ((whole[:-1], [f"{len(whole)} bytes", f"found {len(whole) - 1}"]), (whole[:100], "cut short"), (whole[:900] + bytes([whole[900] ^ 1]) + whole[901:], "checksum"),
                               (whole[:14] + b"3" + whole[15:], "another version")):
