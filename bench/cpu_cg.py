@@ -7,7 +7,7 @@ usage: bench/cpu_cg.py [--halftone build/halftone] [--suite bench/suite.tsv] [--
 Each pair runs every contestant once, one after the other; ratios are medians of the pairs' ratios. Time to solution is set-up plus
 solve plus certificate on our side, solve plus certificate on PETSc's. Needs numpy and scipy; PETSc where --peer petsc.
 """
-import argparse, csv, datetime, json, os, pathlib, shlex, statistics, subprocess, sys, tempfile
+import argparse, csv, datetime, json, os, pathlib, shlex, shutil, statistics, subprocess, sys, tempfile
 from means import geomean
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -16,7 +16,7 @@ ENV = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIR
 
 def build_peer(folder):
     roots = sorted(pathlib.Path("/usr/lib/petscdir").glob("petsc3.*/*-real"))
-    if not roots: sys.exit("PETSc is not installed: apt-get install libpetsc-real-dev, or use --peer none")
+    if not roots or not shutil.which("mpicc"): sys.exit("PETSc or MPI is not installed: apt-get install libpetsc-real-dev")
     exe = folder / "petsc_cg"
     subprocess.run(["mpicc", "-O2", HERE / "peers/petsc_cg.c", "-o", exe, f"-I{roots[-1]}/include", f"-L{roots[-1]}/lib", "-lpetsc_real", "-lm"], check=True)
     return exe
@@ -87,7 +87,9 @@ def main():
     args = ap.parse_args(); args.policies = args.policies.split(",")
     rows = [r for r in csv.DictReader((l for l in open(args.suite) if not l.startswith("#")), delimiter="\t") if (r["name"] in args.only.split(",") if args.only else r["class"] == args.cls)]
     with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder); peer = build_peer(folder) if args.peer == "petsc" else None; table = []
+        folder = pathlib.Path(folder); table = []
+        try: peer = build_peer(folder) if args.peer == "petsc" else None
+        except SystemExit as e: sys.exit(f"{e}, or use --peer none")
         for row in rows:
             table.append(measure(row, args, peer, folder)); show(table[-1], args.policies)
     if not table: sys.exit("no row of the suite matches")

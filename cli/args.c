@@ -66,6 +66,8 @@ static int take_own(cli_args *args, int argc, char **argv, int *at) {
     }
     if (!value && ++*at < argc) value = argv[*at];
     if (!value) return missing(args->command, options[i].name), -1;
+    if (args->values[i] && strcmp(args->values[i], value) != 0)
+      return cli_bad("%s is given twice, as %s and %s; give it once", options[i].name, args->values[i], value), -1;
     args->values[i] = value;
     return 1;
   }
@@ -148,12 +150,56 @@ const char *args_value(const cli_args *args, const char *name) {
   return NULL;
 }
 
-ht_status args_solver_options(ht_context *ctx, const cli_args *args, ht_options **options) {
+const char *args_listed_value(const cli_args *args, const char *name) {
+  const char *value = NULL;
+  for (int i = 0; i < args->pair_count; i++)
+    if (!strcmp(args->pairs[i].name, name)) value = args->pairs[i].value;
+  return value;
+}
+
+int args_in_vain(const char *option, const char *needs) {
+  return cli_bad("%s has an effect only with %s; add that, or leave %s out", option, needs, option);
+}
+
+/* Under any of the policies, and a policy itself under each; where there are none under that of the options. */
+static ht_status check_effect(ht_options *options, const char *name, int count, const char *const *policies) {
+  int of_policy = !strcmp(name, "policy");
+  ht_status status = count ? HT_BAD_OPTION : ht_options_check(options, name);
+  for (int k = 0; k < count && (k == 0 || of_policy == (status == HT_OK)); k++) {
+    status = ht_options_set(options, "policy", policies[k]);
+    if (status == HT_OK) status = ht_options_check(options, name);
+  }
+  return status;
+}
+
+static int is_in_config(const cli_args *args, const ht_options *options, const ht_option_info *info) {
+  char value[300];
+  return args_value(args, "--config") && ht_options_get(options, info->name, value, sizeof value) == HT_OK &&
+         strcmp(value, info->default_value) != 0;
+}
+
+static ht_status check_effects(ht_context *ctx, const cli_args *args, ht_options *options, int count, const char *const *policies) {
+  for (int i = 0; i < ht_option_count(); i++) {
+    const ht_option_info *info = ht_option_at(i);
+    int compared = count && !strcmp(info->name, "policy"); /* bench has it as an option of its own */
+    int given = args_listed_value(args, info->name) || (compared && args_value(args, "--policy"));
+    if (!given && (compared || !is_in_config(args, options, info))) continue;
+    ht_status status = check_effect(options, info->name, count, policies);
+    if (status != HT_OK && given) return status;
+    if (status != HT_OK && !args_value(args, "--quiet"))
+      fprintf(stderr, "halftone: %s: %s\n", args_value(args, "--config"), ht_context_error(ctx));
+    ht_context_clear_error(ctx);
+  }
+  return HT_OK;
+}
+
+ht_status args_solver_options(ht_context *ctx, const cli_args *args, int count, const char *const *policies, ht_options **options) {
   const char *config = args_value(args, "--config");
   ht_status status = ht_options_create(ctx, options);
   if (status == HT_OK && config) status = ht_options_read_file(*options, config);
   for (int i = 0; i < args->pair_count && status == HT_OK; i++)
     status = ht_options_set(*options, args->pairs[i].name, args->pairs[i].value);
+  if (status == HT_OK) status = check_effects(ctx, args, *options, count, policies);
   if (status == HT_OK) status = ht_context_set_threads(ctx, (int)args_option_number(*options, "threads"));
   return status;
 }

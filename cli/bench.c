@@ -66,8 +66,11 @@ static ht_status run(ht_context *ctx, const contest *c) {
 }
 
 static void show_table(const contest *c) {
-  printf("%s: %s rows, %s nonzeros; medians of %d interleaved rounds\n\n", c->problem->path, text_count(c->problem->n).text,
-         text_count(ht_matrix_nonzeros(c->problem->matrix)).text, c->rounds);
+  const cli_problem *p = c->problem;
+  printf("%s: %s, %s; medians of %s\n", p->path, text_number_of(p->n, "row").text,
+         text_number_of(ht_matrix_nonzeros(p->matrix), "nonzero").text, text_number_of(c->rounds, "interleaved round").text);
+  if (p->columns > 1) printf("iterations and times of %s together\n", text_number_of(p->columns, "right-hand side").text);
+  putchar('\n');
   printf("%-12s %10s %10s %10s %10s  %-24s %10s  %s\n", "policy", "iterations", "set-up", "solve", "total", "speed-up [least, most]",
          "true res.", "outcome");
   for (int i = 0; i < c->count; i++) {
@@ -151,6 +154,7 @@ static int run_contest(ht_context *ctx, const cli_args *args, contest *c) {
 
 int bench_command(ht_context *ctx, const cli_args *args) {
   contender contenders[MOST_POLICIES];
+  const char *names[MOST_POLICIES];
   cli_problem problem = {0};
   contest c = {.problem = &problem, .contenders = contenders, .rounds = 7};
   const char *repeat = args_value(args, "--repeat"), *policies = args_value(args, "--policy");
@@ -162,7 +166,10 @@ int bench_command(ht_context *ctx, const cli_args *args) {
     return cli_bad("--repeat takes a number from 1 to %d, and was given '%s'", MOST_REPEATS, repeat);
   c.count = split_policies(policies ? policies : "fixed:f64,auto", contenders);
   if (c.count < 0) return CLI_BAD;
-  ht_status status = args_solver_options(ctx, args, &c.options);
+  if (args_listed_value(args, "trace"))
+    return cli_bad("bench keeps no trace: leave --trace out, or record one solve with `halftone solve`");
+  for (int i = 0; i < c.count; i++) names[i] = contenders[i].policy;
+  ht_status status = args_solver_options(ctx, args, c.count, names, &c.options);
   int result = status == HT_OK ? problem_read(ctx, args->words[0], args_value(args, "-b"), NULL, &problem) : cli_failed(ctx, status);
   if (!result) result = run_contest(ctx, args, &c);
   problem_release(&problem);

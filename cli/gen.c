@@ -23,6 +23,8 @@ int gen_command(ht_context *ctx, const cli_args *args) {
   const char *path = args_value(args, "-o");
   if (args_value(args, "--verbose")) cli_set_verbose(ctx);
   if (args_value(args, "--list")) {
+    if (args->word_count || args->pair_count || path)
+      return cli_bad("--list lists the kinds and makes no matrix; leave the rest out, or --list");
     help_generators(stdout);
     return 0;
   }

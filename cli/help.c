@@ -46,7 +46,9 @@ void help_option(const ht_option_info *info, char *left, size_t left_size, char 
     snprintf(left, left_size, "--%s %s", info->name, info->choices);
   else
     snprintf(left, left_size, "--%s%s", info->name, value[info->type]);
-  snprintf(text, text_size, "%s [%s]", info->help, info->default_value);
+  char needs[200];
+  ht_option_needs_text(info, needs, sizeof needs);
+  snprintf(text, text_size, "%s%s%s%s [%s]", info->help, *needs ? " (with " : "", needs, *needs ? ")" : "", info->default_value);
 }
 
 static int is_own(const cli_command *command, const char *name) {
@@ -115,6 +117,7 @@ static int help_on_generator(FILE *file, const char *kind) {
 int help_command(ht_context *ctx, const cli_args *args) {
   (void)ctx;
   if (args_value(args, "--man")) {
+    if (args->word_count) return cli_bad("--man prints the whole manual page; leave '%s' out, or --man", args->words[0]);
     help_manual_page(stdout);
     return 0;
   }
@@ -125,6 +128,7 @@ int help_command(ht_context *ctx, const cli_args *args) {
   const cli_command *command = cli_find_command(args->words[0]);
   if (!command) return cli_unknown_command(args->words[0]);
   int with_kind = command->more == CLI_GENERATOR_PARAMETERS && args->word_count > 1;
+  if (args->word_count > 1 && !with_kind) return cli_bad("%s has no kinds; the form is: halftone help %s", command->name, command->name);
   if (with_kind) return help_on_generator(stdout, args->words[1]);
   help_on_command(stdout, command);
   return 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "args.h"
+#include "input.h"
 #include "json.h"
 #include "text.h"
 
@@ -31,14 +32,14 @@ static int tell_about(ht_context *ctx, int as_json) {
 }
 
 static void show_structure(const ht_facts *f) {
-  line(stdout, "size", "%s rows, %s nonzeros (%s explicit zeros), %s empty rows", text_count(f->n).text, text_count(f->nnz).text,
-       text_count(f->explicit_zeros).text, text_count(f->empty_rows).text);
+  line(stdout, "size", "%s, %s (%s), %s", text_number_of(f->n, "row").text, text_number_of(f->nnz, "nonzero").text,
+       text_number_of(f->explicit_zeros, "explicit zero").text, text_number_of(f->empty_rows, "empty row").text);
   line(stdout, "row lengths", "%lld to %lld, mean %.1f", (long long)f->row_min, (long long)f->row_max, f->row_mean);
   if (f->asymmetry_row < 0)
-    line(stdout, "symmetry", "symmetric to the last bit; %s entries without a partner", text_count(f->unmatched).text);
+    line(stdout, "symmetry", "symmetric to the last bit; %s without a partner", text_number_of(f->unmatched, "entry").text);
   else
-    line(stdout, "symmetry", "%s: largest difference %.3e at (%lld,%lld), counted from 1; %s entries without a partner", f->symmetry,
-         f->asymmetry, (long long)f->asymmetry_row + 1, (long long)f->asymmetry_column + 1, text_count(f->unmatched).text);
+    line(stdout, "symmetry", "%s: largest difference %.3e at (%lld,%lld), counted from 1; %s without a partner", f->symmetry, f->asymmetry,
+         (long long)f->asymmetry_row + 1, (long long)f->asymmetry_column + 1, text_number_of(f->unmatched, "entry").text);
 }
 
 static void show_bandwidth(const ht_facts *f) {
@@ -118,21 +119,21 @@ static void write_facts(const char *path, const ht_facts *facts) {
   json_finish(&json);
 }
 
-/* Safetensors begin with the length of the text in braces that follows, 8 bytes of which the last are 0. */
-static int has_policys_beginning(const char *path) {
-  unsigned char bytes[9] = {0};
+typedef enum file_kind { A_MATRIX, A_POLICY, A_STATE } file_kind;
+
+/* Safetensors begin with the length of the text in braces that follows, 8 bytes of which the last are 0. A file is what its beginning says,
+ * whatever its name, as for a solve; a damaged policy what its name says. */
+static file_kind kind_of(const char *path) {
+  static const char ending[] = ".safetensors", state[] = "halftone-train";
+  size_t length = strlen(path);
+  char bytes[sizeof state] = "";
   struct stat about;
   FILE *file = stat(path, &about) == 0 && S_ISREG(about.st_mode) ? fopen(path, "rb") : NULL; /* of a pipe nothing may be taken */
-  size_t got = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+  size_t got = file ? fread(bytes, 1, sizeof bytes - 1, file) : 0;
   if (file) fclose(file);
-  return got == sizeof bytes && !bytes[6] && !bytes[7] && bytes[8] == '{';
-}
-
-/* A file is a policy whatever its name, as for a solve; a damaged one by its name. */
-static int is_policy(const char *path) {
-  static const char ending[] = ".safetensors";
-  size_t length = strlen(path);
-  return (length >= sizeof ending && !strcmp(path + length - (sizeof ending - 1), ending)) || has_policys_beginning(path);
+  if (!memcmp(bytes, state, sizeof state - 1)) return A_STATE;
+  if (got > 8 && !bytes[6] && !bytes[7] && bytes[8] == '{') return A_POLICY;
+  return length >= sizeof ending && !strcmp(path + length - (sizeof ending - 1), ending) ? A_POLICY : A_MATRIX;
 }
 
 static int tell_policy(ht_context *ctx, const char *path, int as_json) {
@@ -151,6 +152,40 @@ static int tell_policy(ht_context *ctx, const char *path, int as_json) {
   return 0;
 }
 
+/* And, for people, how to go on; where the matrices lie the state does not know. */
+static int tell_lines_of_state(ht_context *ctx, const char *path, const void *bytes, int64_t size, int as_json) {
+  char text[1100], matrices[sizeof text] = "", options[sizeof text] = "";
+  const char *name;
+  cli_json json;
+  ht_status status = ht_train_state_about_at(ctx, bytes, size, 0, &name, text, sizeof text); /* before anything is written */
+  if (status != HT_OK) return cli_bad("%s: %s", path, ht_context_error(ctx));
+  if (as_json) json_begin(&json, stdout);
+  tell(&json, as_json, "state", path);
+  for (int i = 0; i < ht_train_state_about_count(); i++) {
+    if (ht_train_state_about_at(ctx, bytes, size, i, &name, text, sizeof text) != HT_OK) continue;
+    if (!strcmp(name, "trained_on")) snprintf(matrices, sizeof matrices, "%s", text);
+    if (!strcmp(name, "options")) snprintf(options, sizeof options, "%s", text);
+    if (*text || as_json) tell(&json, as_json, name, text);
+  }
+  if (as_json)
+    json_finish(&json);
+  else {
+    for (char *c = matrices; *c; c++)
+      if (*c == ',') memmove(c, c + 1, strlen(c));
+    line(stdout, "to go on", "halftone train %s%s%s --resume %s --episodes MORE -o P.safetensors", matrices, *options ? " " : "", options,
+         path);
+  }
+  return 0;
+}
+
+static int tell_state(ht_context *ctx, const char *path, int as_json) {
+  int64_t size;
+  void *bytes = input_read("the state", path, &size);
+  int result = bytes ? tell_lines_of_state(ctx, path, bytes, size, as_json) : CLI_BAD;
+  free(bytes);
+  return result;
+}
+
 int info_command(ht_context *ctx, const cli_args *args) {
   ht_matrix *matrix = NULL;
   ht_facts facts;
@@ -162,12 +197,17 @@ int info_command(ht_context *ctx, const cli_args *args) {
   if (steps_text && (*end || end == steps_text || steps < 0 || steps > MOST_STEPS))
     return cli_bad("--steps takes a number from 0 to %d, and was given '%s'", MOST_STEPS, steps_text);
   if (args_set_threads(ctx, args)) return CLI_BAD;
-  if (!args->word_count) return tell_about(ctx, as_json);
-  if (is_policy(args->words[0])) return tell_policy(ctx, args->words[0], as_json);
-  ht_status status = ht_matrix_read(ctx, args->words[0], &matrix);
+  const char *path = args->word_count ? args->words[0] : NULL;
+  file_kind kind = path ? kind_of(path) : A_MATRIX;
+  if (steps_text && (!path || kind != A_MATRIX)) return args_in_vain("--steps", "a matrix");
+  if (args_value(args, "--threads") && kind != A_MATRIX) return args_in_vain("--threads", "a matrix");
+  if (!path) return tell_about(ctx, as_json);
+  if (kind == A_POLICY) return tell_policy(ctx, path, as_json);
+  if (kind == A_STATE) return tell_state(ctx, path, as_json);
+  ht_status status = ht_matrix_read(ctx, path, &matrix);
   if (status == HT_OK) status = ht_matrix_facts(matrix, (int)steps, &facts);
-  if (status == HT_OK && as_json) write_facts(args->words[0], &facts);
-  if (status == HT_OK && !as_json) show_facts(args->words[0], &facts);
+  if (status == HT_OK && as_json) write_facts(path, &facts);
+  if (status == HT_OK && !as_json) show_facts(path, &facts);
   ht_matrix_destroy(matrix);
   return status == HT_OK ? 0 : cli_failed(ctx, status);
 }

@@ -80,18 +80,21 @@ static void screen_section(FILE *file) {
   item(file, "iterations, products", "with several right-hand sides the sums over all of them");
 }
 
-static void json_section(FILE *file) {
+static void report_item(FILE *file, const ht_report_info *info) {
   char text[300];
+  snprintf(text, sizeof text, "%s%s%s%s", info->help, *info->unit ? " [" : "", info->unit, *info->unit ? "]" : "");
+  item(file, info->name, text);
+}
+
+static void json_section(FILE *file) {
   heading(file, "SH", "JSON");
   paragraph(file,
             "What --json and --report write is one object: matrix, right_side, the keys below, options (every option of the solver), "
             "per_column (with "
             "several right-hand sides the same keys for each) and trace (with --trace). What is not known is null, or -1 for a count.");
-  for (int i = 0; i < ht_report_count(); i++) {
-    const ht_report_info *info = ht_report_at(i);
-    snprintf(text, sizeof text, "%s%s%s%s", info->help, *info->unit ? " [" : "", info->unit, *info->unit ? "]" : "");
-    item(file, info->name, text);
-  }
+  for (int i = 0; i < ht_report_count(); i++) report_item(file, ht_report_at(i));
+  paragraph(file, "The object of `halftone train --json` has trained_on, options (every option of the training, as it was settled) and:");
+  for (int i = 0; i < ht_train_report_count(); i++) report_item(file, ht_train_report_at(i));
   paragraph(file, "The object of `halftone info A.mtx --json` has matrix, rows_by_bandwidth and:");
   for (int i = 0; i < ht_facts_count(); i++) item(file, ht_facts_at(i)->name, ht_facts_at(i)->help);
 }
@@ -109,8 +112,10 @@ void help_manual_page(FILE *file) {
   heading(file, "SH", "COMMANDS");
   for (const cli_command *c = cli_commands; c->name; c++) command_section(file, c);
   heading(file, "SH", "OPTIONS OF THE SOLVER");
-  paragraph(file,
-            "The same names serve in C (ht_options_set), in config files (name = value) and in the report. The default is in brackets.");
+  paragraph(
+      file,
+      "The same names serve in C (ht_options_set), in config files (name = value) and in the report. The default is in brackets. An option "
+      "that has an effect only with others is refused without them; in a config file it is told, and does nothing.");
   listed_options(file, "solve");
   heading(file, "SH", "OPTIONS OF THE TRAINING");
   paragraph(file, "The same names serve in C (ht_trainer_set_option). The default is in brackets.");

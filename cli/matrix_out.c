@@ -12,7 +12,8 @@ int matrix_out_write(ht_context *ctx, const cli_args *args, const ht_matrix *mat
   ht_status status = ht_matrix_write(matrix, path);
   if (status != HT_OK) return cli_failed(ctx, status);
   if (args_value(args, "--quiet") || !strcmp(path, "-")) return 0;
-  printf("%s: %s rows, %s nonzeros, %s\n", path, text_count(ht_matrix_rows(matrix)).text, text_count(ht_matrix_nonzeros(matrix)).text,
+  printf("%s: %s, %s, %s\n", path, text_number_of(ht_matrix_rows(matrix), "row").text,
+         text_number_of(ht_matrix_nonzeros(matrix), "nonzero").text,
          ht_matrix_symmetry(matrix) == HT_SYMMETRIC ? "symmetric" : "not symmetric to the last bit");
   return 0;
 }

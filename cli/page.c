@@ -77,7 +77,10 @@ static void write_row(FILE *file, const cli_run *run) {
   cell(file, "text", r->precond);
   cell(file, "text", r->engine);
   cell(file, "text", r->isa);
-  cell(file, NULL, text_count(r->iterations).text);
+  char iterations[96];
+  snprintf(iterations, sizeof iterations, r->columns > 1 ? "%s in %s" : "%s", text_count(r->iterations).text,
+           text_number_of(r->columns, "solve").text);
+  cell(file, NULL, iterations);
   cell(file, NULL, text_seconds(r->time_setup_s).text);
   cell(file, NULL, text_seconds(r->time_solve_s).text);
   cell(file, NULL, text_residual(r->residual_true).text);

@@ -6,6 +6,7 @@
 #include "base/fields.h"
 #include "output.h"
 #include "page.h"
+#include "text.h"
 
 /* A title from the command line may hold any bytes: what is not UTF-8 is replaced, as in the reports. */
 static json_t *clean_text(const char *text) {
@@ -53,6 +54,6 @@ int report_command(ht_context *ctx, const cli_args *args) {
   for (; !result && runs < args->word_count; runs++) result = run_read(&run[runs], args->words[runs]);
   if (!result) result = write_page(ctx, path, title ? title : "halftone report", runs, run);
   for (int i = 0; i < runs; i++) run_release(&run[i]);
-  if (!result && strcmp(path, "-") != 0 && !args_value(args, "--quiet")) printf("%s: %d run%s\n", path, runs, runs == 1 ? "" : "s");
+  if (!result && strcmp(path, "-") != 0 && !args_value(args, "--quiet")) printf("%s: %s\n", path, text_number_of(runs, "run").text);
   return result;
 }

@@ -11,7 +11,7 @@ static const char *symmetry_name(ht_symmetry symmetry) {
 
 static void show_problem(FILE *file, const cli_problem *p) {
   int64_t nnz = ht_matrix_nonzeros(p->matrix);
-  line(file, "matrix", "%s: %s unknowns, %s nonzeros (%.1f a row), %s", p->path, text_count(p->n).text, text_count(nnz).text,
+  line(file, "matrix", "%s: %s, %s (%.1f a row), %s", p->path, text_number_of(p->n, "unknown").text, text_number_of(nnz, "nonzero").text,
        p->n ? (double)nnz / (double)p->n : 0, symmetry_name(ht_matrix_symmetry(p->matrix)));
   if (p->columns == 1)
     line(file, "right side", "%s", p->origin);
@@ -30,7 +30,7 @@ static void show_method(FILE *file, const ht_report *r) {
   if (!isnan(r->share_exact_16))
     line(file, NULL, "nonzeros in tiles exact at 16 bits: %s, at 32 bits: %s", text_share(r->share_exact_16).text,
          text_share(r->share_exact_f32).text);
-  line(file, "machine", "%s, %s, %lld thread%s", r->backend, r->isa, (long long)r->threads, r->threads == 1 ? "" : "s");
+  line(file, "machine", "%s, %s, %s", r->backend, r->isa, text_number_of(r->threads, "thread").text);
   if (*r->backend_chosen) line(file, NULL, "backend auto: %s", r->backend_chosen);
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include "base/number.h"
 
 cli_text text_count(int64_t count) {
   cli_text t;
@@ -23,7 +24,13 @@ cli_text text_count(int64_t count) {
 
 cli_text text_number_of(int64_t count, const char *thing) {
   cli_text t;
-  snprintf(t.text, sizeof t.text, "%.32s %.28s%s", text_count(count).text, thing, count == 1 ? "" : "s");
+  snprintf(t.text, sizeof t.text, "%.32s %.30s", text_count(count).text, ht_plural(count, thing).text);
+  return t;
+}
+
+cli_text text_every(int64_t count, const char *thing) {
+  cli_text t;
+  snprintf(t.text, sizeof t.text, "every %.57s", count == 1 ? thing : text_number_of(count, thing).text);
   return t;
 }
 

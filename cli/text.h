@@ -10,6 +10,7 @@ typedef struct cli_text {
 } cli_text;
 cli_text text_count(int64_t count);                        /* 1,234,567; "?" when negative: not known */
 cli_text text_number_of(int64_t count, const char *thing); /* 1 iteration, 2 iterations */
+cli_text text_every(int64_t count, const char *thing);     /* every iteration, every 2 iterations */
 cli_text text_bytes(double bytes);                         /* 12.3 MB */
 cli_text text_seconds(double seconds);                     /* 1.23 ms */
 cli_text text_residual(double residual);                   /* 9.87e-11 */

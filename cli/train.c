@@ -1,5 +1,4 @@
 /* halftone train: a policy learned from solves. SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "args.h"
+#include "input.h"
 #include "io/output.h"
 #include "json.h"
 #include "output.h"
@@ -23,6 +23,15 @@ typedef struct training {
 
 /* ---- input ---- */
 
+/* Twice the same would only count twice. */
+static int check_matrices(const cli_args *args) {
+  for (int i = 0; i < args->word_count; i++)
+    for (int k = 0; k < i; k++)
+      if (!strcmp(args->words[k], args->words[i]) || output_same_file(args->words[k], args->words[i]))
+        return cli_bad("%s and %s are the same file; give each matrix once", args->words[k], args->words[i]);
+  return 0;
+}
+
 /* --save may be the state that was resumed: the training goes on. */
 static int check_apart(const cli_args *args) {
   const cli_file output[] = {
@@ -33,6 +42,7 @@ static int check_apart(const cli_args *args) {
 }
 
 static int check_arguments(ht_context *ctx, const cli_args *args) {
+  const char *state = args_value(args, "--resume");
   static const char *const outputs[] = {"-o", "--save", "--history"};
   if (args->word_count < 1) return cli_bad("train needs a matrix file; the form is: halftone train %s", args->command->synopsis);
   if (!args_value(args, "-o")) return cli_bad("train needs a file to write the policy to; add -o P.safetensors");
@@ -43,7 +53,9 @@ static int check_arguments(ht_context *ctx, const cli_args *args) {
     to_standard += path && !strcmp(path, "-");
   }
   if (to_standard > 1) return cli_bad("only one of -o, --save, --history and --json can go to standard output");
-  return check_apart(args);
+  for (int i = 0; state && !strcmp(state, "-") && i < args->word_count; i++)
+    if (!strcmp(args->words[i], "-")) return cli_bad("only one of a matrix and --resume can be read from standard input");
+  return check_matrices(args) ? CLI_BAD : check_apart(args);
 }
 
 static const char *base_name(const char *path) {
@@ -62,43 +74,15 @@ static ht_status set_up(training *t) {
   return status;
 }
 
-/* The whole file in memory, to be freed; NULL after the sentence. */
-static void *read_file(const char *path, int64_t *size) {
-  if (!*path) return cli_bad("the name of the state to resume is empty"), NULL;
-  FILE *file = fopen(path, "rb");
-  char *bytes = NULL;
-  size_t room = 0, count = 0, got = 1;
-  if (!file) return cli_bad("%s cannot be opened: %s", path, strerror(errno)), NULL;
-  while (got) {
-    if (count == room) {
-      room = room ? 2 * room : 65536;
-      char *larger = realloc(bytes, room);
-      if (!larger) {
-        fclose(file);
-        free(bytes);
-        return cli_bad("memory is exhausted: %s cannot be read", path), NULL;
-      }
-      bytes = larger;
-    }
-    got = fread(bytes + count, 1, room - count, file);
-    count += got;
-  }
-  int whole = !got && !ferror(file);
-  fclose(file);
-  *size = (int64_t)count;
-  if (whole) return bytes;
-  free(bytes);
-  return cli_bad("%s cannot be read", path), NULL;
-}
-
 static int resume(const training *t) {
   const char *path = args_value(t->args, "--resume");
   int64_t size;
   if (!path) return 0;
-  void *bytes = read_file(path, &size);
+  void *bytes = input_read("the state to resume", path, &size);
   if (!bytes) return CLI_BAD;
   ht_status status = ht_trainer_resume(t->trainer, bytes, size);
   free(bytes);
+  if (status == HT_BAD_FORMAT) return cli_bad("%s: %s", path, ht_context_error(t->ctx)); /* else it is not about the file */
   return status == HT_OK ? 0 : cli_failed(t->ctx, status);
 }
 
@@ -115,14 +99,16 @@ typedef struct progress_line {
 static void print_progress(char line[LINE], const ht_train_progress *now) {
   static const char *const doing[] = {
       [HT_TRAIN_PREPARES] = "making the first solves", [HT_TRAIN_JUDGES] = "judging what was learned", [HT_TRAIN_COMPETES] = "competing"};
+  char best[16] = "-"; /* not known before many episodes */
+  if (!isnan(now->best_return)) snprintf(best, sizeof best, "%.3f", now->best_return);
   if (now->phase == HT_TRAIN_LEARNS)
-    snprintf(line, LINE, "%7lld of %lld episodes  return %8.3f (best %8.3f)  %6.0f iterations  traffic %5.3f %7.1f s",
-             (long long)now->episodes, (long long)now->episodes_asked, now->mean_return, now->best_return, now->mean_iterations,
-             now->traffic, now->elapsed_s);
+    snprintf(line, LINE, "episode %7lld of %lld  return %8.3f (best %8s)  %6.0f iterations  traffic %5.3f %7.1f s",
+             (long long)now->episodes, (long long)now->episodes_asked, now->mean_return, best, now->mean_iterations, now->traffic,
+             now->elapsed_s);
   else if (now->phase == HT_TRAIN_PREPARES)
     snprintf(line, LINE, "%s", doing[now->phase]);
   else
-    snprintf(line, LINE, "%7lld episodes  %s: %s made %7.1f s", (long long)now->episodes, doing[now->phase],
+    snprintf(line, LINE, "%.32s  %s: %.32s made %7.1f s", text_number_of(now->episodes, "episode").text, doing[now->phase],
              text_number_of(now->solves, "solve").text, now->elapsed_s);
 }
 
@@ -184,15 +170,24 @@ static const char *options_of_solves(const training *t) {
   return tiles ? " --precond none --format tilecsc" : " --precond none";
 }
 
+/* What the runs before took is not known. */
+static void show_times(const ht_train_report *r) {
+  line(stdout, "time", "%s%s: %s preparing, %s solving, %s learning, %s judging, %s of it for the competition, on %s",
+       text_seconds(r->time_s).text, r->episodes_before ? " in this run" : "", text_seconds(r->time_prepare_s).text,
+       text_seconds(r->time_rollout_s).text, text_seconds(r->time_update_s).text, text_seconds(r->time_judge_s).text,
+       text_seconds(r->time_contest_s).text, r->backend);
+}
+
 static void show_course(const training *t) {
   const ht_train_report *r = &t->report;
-  char asked[32];
+  char asked[32], before[96] = "";
   int more = ht_trainer_get_option(t->trainer, "episodes", asked, sizeof asked) == HT_OK && r->episodes > atoll(asked);
-  line(stdout, "training", "%s after %s episodes: %s transitions, %s updates, %s", r->outcome, text_count(r->episodes).text,
-       text_count(r->transitions).text, text_count(r->updates).text, text_seconds(r->time_s).text);
-  if (more) line(stdout, NULL, "%s were asked for; all that end in the last update are learned from", asked);
-  line(stdout, NULL, "%s solving, %s learning, %s judging, %s of it for the competition, on %s", text_seconds(r->time_rollout_s).text,
-       text_seconds(r->time_update_s).text, text_seconds(r->time_judge_s).text, text_seconds(r->time_contest_s).text, r->backend);
+  if (r->episodes_before) snprintf(before, sizeof before, ", %s of them before this run", text_count(r->episodes_before).text);
+  line(stdout, "training", "%s after %s%s: %s, %s", r->outcome, text_number_of(r->episodes, "episode").text, before,
+       text_number_of(r->transitions, "transition").text, text_number_of(r->updates, "update").text);
+  if (more && r->episodes > r->episodes_before)
+    line(stdout, NULL, "%s asked for; all that end in the last update are learned from", text_number_of(atoll(asked), "episode").text);
+  show_times(r);
   if (isnan(r->return_first)) return; /* no episode was done */
   if (isnan(r->return_best))          /* too few episodes for a judgement but the first */
     line(stdout, "return", "%.3f at first, %.3f at last", r->return_first, r->return_last);
@@ -207,13 +202,15 @@ static void show_verdict(const training *t) {
   if (whole)
     line(stdout, "policy", "one action for the whole matrix");
   else
-    line(stdout, "policy", "%s tiles, a decision every %lld iterations, which delays %s of the rises in precision",
-         text_count(r->tiles).text, (long long)r->interval, text_share(r->delayed).text);
+    line(stdout, "policy", "%s, a decision %s, which delays %s of the rises in precision", text_number_of(r->tiles, "tile").text,
+         text_every(r->interval, "iteration").text, text_share(r->delayed).text);
   line(stdout, "precision", "%s FP64, %s FP32, %s 16 bits", text_share(r->share_f64).text, text_share(r->share_f32).text,
        text_share(r->share_16).text);
-  line(stdout, "iterations", "%s, and %s in FP64", text_count(r->iterations).text, text_count(r->iterations_f64).text);
-  line(stdout, "residual", "%s true, and %s in FP64; %lld of %lld solves miss the tolerance%s", text_residual(r->residual_true).text,
-       text_residual(r->residual_true_f64).text, (long long)r->missed, (long long)r->matrices,
+  line(stdout, "iterations", "%s in %s, and %s in FP64", text_count(r->iterations).text, text_number_of(r->solves, "solve").text,
+       text_count(r->iterations_f64).text);
+  line(stdout, "residual", "%s true%s, and %s in FP64; the tolerance is missed in %s of %s%s", text_residual(r->residual_true).text,
+       r->solves > 1 ? " at most" : "", text_residual(r->residual_true_f64).text, text_count(r->missed).text,
+       text_number_of(r->solves, "solve").text,
        whole           ? ""
        : is_by_time(t) ? " by the recursive residual"
                        : " by the recursive residual, which this reward goes by");

@@ -75,7 +75,7 @@ def cases(args):
     rows = listed(args.table)
     names, sets = args.only.split(","), set(args.sets.split(","))
     rows = [r for r in rows if (r["name"] in names or r["for"] in names if args.only else sets & set(r["sets"].split(",")))]
-    if not rows: sys.exit("no row of the table matches")
+    if not rows: sys.exit(f"no row of {args.table} is of " + (f"--only {args.only}" if args.only else f"--set {args.sets}"))
     for r in rows: r["file"] = find_real(args.matrices, r["for"])
     for r in rows: r.update(kind="real" if r["file"] else r["kind"], policy=r.get("policy") or "-")
     return [r for r in rows if r["file"] or r["recipe"] != "-"]
@@ -224,7 +224,7 @@ def option_list(setting, backend):
 
 def bench_cpu(args, case, setting, who, rounds):
     r = subprocess.run([args.halftone, "bench", matrix(args, case), "--json", "--policy", ",".join(who.values()), "--repeat", str(rounds), "--rtol", "1e-10", "--max-iterations", str(MOST_ITERATIONS),
-                        *([] if setting == "product" else ["--no-exactness-flags"]), "--backend", "cpu", "--threads", str(args.threads), *option_list(setting, "cpu")], capture_output=True, text=True)
+                        "--backend", "cpu", "--threads", str(args.threads), *option_list(setting, "cpu")], capture_output=True, text=True)
     if r.returncode > 1: print(f"{case['name']}: {r.stderr.strip()}", file=sys.stderr); return {}
     return dict(zip(who, json.loads(r.stdout)["policies"]))
 

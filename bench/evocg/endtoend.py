@@ -23,7 +23,7 @@ def petsc(args, rows):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         try: peer = cpu_cg.build_peer(folder)
-        except SystemExit as e: print(e, file=sys.stderr); return got
+        except SystemExit as e: print(f"endtoend: there is no peer on the CPU: {e}", file=sys.stderr); return got
         for c in rows:
             if c["name"] in got or late(args): continue
             npz = matrix(args, c)

@@ -18,14 +18,27 @@ for i in "${!words[@]}"; do
 done
 [ -z "$matrices" ] || [ -d "$matrices" ] || { echo "run_all: there is no folder $matrices, which --matrices or HALFTONE_MATRICES names" >&2; exit 2; }
 if [[ ${1:-} =~ ^[0-9]+$ ]]; then seconds=$1; shift; fi
-end=$((SECONDS + seconds)) failed=0
-for experiment in training precision rule transfer jacobi cost endtoend saving trajectories reuse fp8 published; do
-  case "$experiment $backend" in "saving cuda" | "published cuda") continue ;; esac # they learn on the CPU
-  left=$((end - SECONDS))
-  [ $left -gt 0 ] || { echo "run_all: the time is over before $experiment" >&2; left=0; }
-  measured=(); [ $left -gt 0 ] || measured=(--measured)
-  case $experiment in trajectories | reuse | fp8 | published) [ $left -gt 0 ] || continue ;; esac
-  "$here/$experiment.py" --budget $left "${measured[@]}" "$@" > /dev/null || { echo "run_all: $experiment failed" >&2; failed=1; }
-done
-echo "run_all: the tables are in $(realpath -m "$out"), one EXPERIMENT.md and .json each" >&2
-exit $failed
+end=$((SECONDS + seconds))
+
+# What is told is told once, whatever experiment meets it.
+once() { awk '!told[$0]++ { print; fflush() }' >&2; }
+
+run() {
+  local over='' left_out='' made='' failed=0 experiment left measured
+  for experiment in training precision rule transfer jacobi cost endtoend saving trajectories reuse fp8 published; do
+    case "$experiment $backend" in "saving cuda" | "published cuda") echo "run_all: $experiment is left out with --backend cuda: it learns on the CPU"; continue ;; esac
+    left=$((end - SECONDS)) measured=()
+    if [ $left -le 0 ]; then
+      [ -n "$over" ] || echo "run_all: the time is over; from $experiment on tables have what was measured before"
+      over=1 left=0 measured=(--measured)
+      case $experiment in trajectories | reuse | fp8 | published) left_out+=" $experiment"; continue ;; esac # they keep no measurements
+    fi
+    if "$here/$experiment.py" --budget $left "${measured[@]}" "$@" 2>&1 >/dev/null; then made+=" $experiment"; else echo "run_all: $experiment failed"; failed=1; fi
+  done
+  [ -z "$left_out" ] || echo "run_all: left out, since the time is over:$left_out"
+  echo "run_all: in $(realpath -m "$out") are the tables, a .md and a .json each, of:${made:- none}"
+  return $failed
+}
+
+run "$@" 2>&1 | once
+exit "${PIPESTATUS[0]}"

@@ -24,7 +24,8 @@ HT_API const ht_option_info *ht_generator_parameter(int generator, int index);
 
 /* Make the test problem `kind` with `count` parameters given by name, as text; the others keep their defaults. The same
  * parameters give the same bits on any number of threads, and a_ij and a_ji are the same bits. Memory: at most about
- * twice the matrix. Errors: HT_BAD_OPTION (the nearest known kind or parameter, or the allowed range), HT_NO_MEMORY. */
+ * twice the matrix. Errors: HT_BAD_OPTION (the nearest known kind or parameter, the allowed range, or what a parameter
+ * needs that has no effect with the others), HT_NO_MEMORY. */
 HT_API HT_MUST_CHECK ht_status ht_generate(ht_context *ctx, const char *kind, int count, const char *const names[],
                                            const char *const values[], ht_matrix **matrix);
 

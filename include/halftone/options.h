@@ -23,6 +23,7 @@ typedef struct ht_option_info {
   double low, high;          /* allowed range of a number */
   const char *choices;       /* "none|jacobi|ic0" for HT_OPTION_CHOICE, else NULL */
   const char *help;          /* one line */
+  const char *needs;         /* "format=tilecsc|csr engine=paper": it has an effect where one of these holds; NULL: always */
 } ht_option_info;
 
 /* All at their defaults. Errors: HT_NO_MEMORY. */
@@ -35,12 +36,17 @@ HT_API HT_MUST_CHECK ht_status ht_options_set_real(ht_options *options, const ch
 HT_API HT_MUST_CHECK ht_status ht_options_set_integer(ht_options *options, const char *name, long long value);
 /* The value as text, in a buffer of the caller's; numbers round-trip. */
 HT_API HT_MUST_CHECK ht_status ht_options_get(const ht_options *options, const char *name, char *text, size_t size);
+/* Whether the option can have an effect with the others as they are. Errors: HT_BAD_OPTION where it has none, with what it needs. A solver
+ * does not ask: there it has no effect. */
+HT_API HT_MUST_CHECK ht_status ht_options_check(const ht_options *options, const char *name);
 /* Read `name = value` lines ('#' starts a comment). Errors name file and line. */
 HT_API HT_MUST_CHECK ht_status ht_options_read_file(ht_options *options, const char *path);
 
 /* Walk all options: index from 0 to ht_option_count()-1; NULL outside. */
 HT_API int ht_option_count(void);
 HT_API const ht_option_info *ht_option_at(int index);
+/* An option's `needs` as the command line has it: "--format tilecsc|csr or --engine paper"; "" where it is NULL. */
+HT_API void ht_option_needs_text(const ht_option_info *info, char *text, size_t size);
 /* The candidate nearest to `name` by edit distance, or NULL when none is near: for "did you mean". */
 HT_API const char *ht_nearest(const char *name, int count, const char *(*candidate)(void *user, int index), void *user);
 

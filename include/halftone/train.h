@@ -40,12 +40,12 @@ typedef enum { HT_TRAIN_PREPARES, HT_TRAIN_LEARNS, HT_TRAIN_JUDGES, HT_TRAIN_COM
  * soon; what has been learned so far is kept, unjudged. */
 typedef struct ht_train_progress {
   ht_train_phase phase;
-  int64_t solves; /* judged, or that competed */
+  int64_t solves; /* of this phase, where it is one of the last two: made so far */
   int64_t episodes, episodes_asked, updates, transitions;
   double mean_return, best_return; /* over the last episodes: the mean now, and its best so far; NaN before the first has ended */
   double mean_iterations;
-  double traffic; /* of the best policy so far: bytes by those of FP64; NaN before it is known */
-  double elapsed_s;
+  double traffic;   /* of the best policy so far: bytes by those of FP64; NaN before it is known */
+  double elapsed_s; /* of this run, taking up a state included */
 } ht_train_progress;
 typedef int (*ht_train_progress_fn)(void *user, const ht_train_progress *progress);
 
@@ -73,11 +73,17 @@ HT_API HT_MUST_CHECK ht_status ht_trainer_run(ht_trainer *trainer, ht_train_repo
 HT_API int64_t ht_trainer_history(const ht_trainer *trainer, const double **returns, const int64_t **iterations);
 /* The bytes of a policy file (safetensors), after a run. Borrowed until the next call. Errors: HT_BAD_ARGUMENT, HT_NO_MEMORY. */
 HT_API HT_MUST_CHECK ht_status ht_trainer_policy(ht_trainer *trainer, const void **bytes, int64_t *size);
-/* All that a later trainer with the same options (but episodes and patience) and matrices needs to go on as if it had not stopped, to the
- * bit where it goes on with the same backend, which may be another one; and taking it up, before the first run. Borrowed until the next
- * call. The bytes are for the machine that wrote them. Errors: HT_BAD_ARGUMENT, HT_BAD_FORMAT for other bytes, HT_NO_MEMORY. */
+/* All that a later trainer with the same options (but episodes, patience, judge, compete and backend) and matrices needs to go on as if it
+ * had not stopped, to the bit where it goes on with the same backend, which may be another one; and taking it up, before the first run.
+ * Borrowed until the next call. The bytes are for the machine that wrote them. Errors: HT_BAD_ARGUMENT, HT_BAD_FORMAT for other bytes,
+ * HT_NO_MEMORY. */
 HT_API HT_MUST_CHECK ht_status ht_trainer_state(ht_trainer *trainer, const void **bytes, int64_t *size);
 HT_API HT_MUST_CHECK ht_status ht_trainer_resume(ht_trainer *trainer, const void *bytes, int64_t size);
+/* What a state tells of itself, as ht_policy_about_at does of a policy; "options" are those that must be given again, as on the command
+ * line. Index from 0 to ht_train_state_about_count()-1. Errors: HT_BAD_ARGUMENT outside of these, HT_BAD_FORMAT. */
+HT_API int ht_train_state_about_count(void);
+HT_API HT_MUST_CHECK ht_status ht_train_state_about_at(ht_context *ctx, const void *bytes, int64_t size, int index, const char **name,
+                                                       char *text, size_t text_size);
 
 /* What a policy file tells of itself, as lines of a name and a text, such as "chosen": what was fastest at the end of the training,
  * "learned", the network, or a fixed policy for which the file then stands. Index from 0 to ht_policy_about_count()-1. Errors:

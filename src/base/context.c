@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/number.h"
 
 /* Large blocks ask for huge pages: first touch takes a fraction of the time, and gathers miss the TLB less. They begin with one, since
  * what stands before the first whole one is touched by small pages. */
@@ -78,8 +79,8 @@ ht_status ht_context_set_threads(ht_context *ctx, int threads) {
            HT_MOST_THREADS, threads);
   int cores = ht_available_cores();
   if (threads > cores && threads != ctx->threads)
-    ht_log(ctx, HT_LOG_WARNING, "%d threads are asked for, and this process may use %d cores: more threads than cores are slower", threads,
-           cores);
+    ht_log(ctx, HT_LOG_WARNING, "%d threads are asked for, and this process may use %s: more threads than cores are slower", threads,
+           ht_number_of(cores, "core").text);
   ctx->threads = threads ? threads : ht_threads_by_default();
   return HT_OK;
 }

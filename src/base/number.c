@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static locale_t plain;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -34,4 +35,23 @@ double ht_parse_real(const char *text, char **end) {
   double value = strtod(text, end);
   uselocale(before);
   return value;
+}
+
+/* Another word in the plural where it ends in "ix" or, behind a consonant, in "y". */
+ht_counted ht_plural(int64_t count, const char *thing) {
+  ht_counted c;
+  int length = (int)strlen(thing);
+  int ix = length > 2 && !strcmp(thing + length - 2, "ix"),
+      y = length > 1 && thing[length - 1] == 'y' && !strchr("aeiou", thing[length - 2]);
+  if (count == 1)
+    snprintf(c.text, sizeof c.text, "%s", thing);
+  else
+    snprintf(c.text, sizeof c.text, "%.*s%s", length - (ix ? 2 : y), thing, ix ? "ices" : y ? "ies" : "s");
+  return c;
+}
+
+ht_counted ht_number_of(int64_t count, const char *thing) {
+  ht_counted c;
+  snprintf(c.text, sizeof c.text, "%lld %.40s", (long long)count, ht_plural(count, thing).text);
+  return c;
 }

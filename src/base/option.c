@@ -136,3 +136,45 @@ void ht_option_set_default(const ht_option_row *row, void *fields) {
   case HT_OPTION_TEXT: snprintf(field, HT_OPTION_TEXT_SIZE, "%s", row->info.choices); return;
   }
 }
+
+/* ---- what options need ---- */
+
+/* `value` among "a|b|c*", of `length` characters. */
+static int is_among(const char *values, size_t length, const char *value) {
+  for (const char *at = values; at < values + length;) {
+    size_t n = strcspn(at, "| ");
+    int prefix = n && at[n - 1] == '*';
+    if (prefix ? !strncmp(at, value, n - 1) : strlen(value) == n && !strncmp(at, value, n)) return 1;
+    at += n + 1;
+  }
+  return 0;
+}
+
+static int are_met(const char *needs, const void *options, ht_option_lookup *lookup) {
+  char name[HT_OPTION_TEXT_SIZE], value[HT_OPTION_TEXT_SIZE];
+  for (const char *at = needs; *at; at += *at == ' ') {
+    size_t length = strcspn(at, " "), before = strcspn(at, "=");
+    snprintf(name, sizeof name, "%.*s", (int)before, at);
+    lookup(options, name, value);
+    if (is_among(at + before + 1, length - before - 1, value)) return 1;
+    at += length;
+  }
+  return 0;
+}
+
+void ht_option_needs_text(const ht_option_info *info, char *text, size_t size) {
+  size_t used = 0;
+  if (size) *text = 0;
+  for (const char *at = info && info->needs ? info->needs : ""; *at && used + 8 < size; at++) {
+    const char *piece = at[0] == '=' ? " " : at[0] == ' ' ? " or --" : at[0] == '*' ? "" : NULL;
+    if (used == 0) used += (size_t)snprintf(text, size, "--");
+    used += (size_t)(piece ? snprintf(text + used, size - used, "%s", piece) : snprintf(text + used, size - used, "%c", *at));
+  }
+}
+
+ht_status ht_option_check_needs(ht_context *ctx, const ht_option_info *info, const void *options, ht_option_lookup *lookup) {
+  char needs[HT_OPTION_TEXT_SIZE];
+  if (!info->needs || are_met(info->needs, options, lookup)) return HT_OK;
+  ht_option_needs_text(info, needs, sizeof needs);
+  HT_FAIL(ctx, HT_BAD_OPTION, "--%s has an effect only with %s; add that, or leave --%s out", info->name, needs, info->name);
+}

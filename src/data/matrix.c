@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/number.h"
 
 #define CALLER "the caller's arrays"
 enum { PARALLEL_NONZEROS = 20000 };
@@ -16,8 +17,8 @@ static uint64_t next_version(void) {
 
 void ht_warn_of_duplicates(ht_context *ctx, const char *source, int64_t duplicates) {
   if (duplicates == 0) return;
-  ht_log(ctx, HT_LOG_WARNING, "%s: %lld duplicate %s summed", source, (long long)duplicates,
-         duplicates == 1 ? "entry was" : "entries were");
+  ht_log(ctx, HT_LOG_WARNING, "%s: %s %s summed", source, ht_number_of(duplicates, "duplicate entry").text,
+         duplicates == 1 ? "was" : "were");
 }
 
 ht_status ht_matrix_wrap(ht_context *ctx, int64_t n, int64_t *row_start, int32_t *columns, double *values, int64_t duplicates,

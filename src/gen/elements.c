@@ -24,7 +24,7 @@ static int cells_around(const int64_t c[3], const int64_t node[3], cell_ref *out
 
 /* ---- Linear elasticity on cubes ---- */
 #define ELASTICITY(X)                                                                                                                      \
-  X(INTEGER, size, 16, 1, 2147483647, AT_PREPARE, NULL, "elements along each side")                                                        \
+  X(INTEGER, size, 16, 1, 2147483647, AT_PREPARE, NULL, "elements along each side", "nx=0 ny=0 nz=0")                                      \
   X(INTEGER, nx, 0, 0, 2147483647, AT_PREPARE, NULL, "elements along x; 0 takes size")                                                     \
   X(INTEGER, ny, 0, 0, 2147483647, AT_PREPARE, NULL, "elements along y; 0 takes size")                                                     \
   X(INTEGER, nz, 0, 0, 2147483647, AT_PREPARE, NULL, "elements along z; 0 takes size")                                                     \
@@ -111,10 +111,10 @@ static ht_status make_elasticity3d(ht_context *ctx, const void *parameters, cons
 #define MASS(X)                                                                                                                            \
   X(CHOICE, element, 0, 0, 1, AT_PREPARE, "q1|p1", "multilinear on cells, or linear on the simplices of Kuhn's split")                     \
   X(INTEGER, dimension, 3, 2, 3, AT_PREPARE, NULL, "2 or 3")                                                                               \
-  X(INTEGER, size, 32, 1, 2147483647, AT_PREPARE, NULL, "elements along each side")                                                        \
+  X(INTEGER, size, 32, 1, 2147483647, AT_PREPARE, NULL, "elements along each side", "nx=0 ny=0 nz=0")                                      \
   X(INTEGER, nx, 0, 0, 2147483647, AT_PREPARE, NULL, "elements along x; 0 takes size")                                                     \
   X(INTEGER, ny, 0, 0, 2147483647, AT_PREPARE, NULL, "elements along y; 0 takes size")                                                     \
-  X(INTEGER, nz, 0, 0, 2147483647, AT_PREPARE, NULL, "elements along z; 0 takes size")                                                     \
+  X(INTEGER, nz, 0, 0, 2147483647, AT_PREPARE, NULL, "elements along z; 0 takes size", "dimension=3")                                      \
   HT_GEN_CELLS(X)
 HT_OPTION_STRUCT(mass_parameters, MASS);
 

@@ -12,7 +12,8 @@ enum { STREAM_NUMBERING = 31, MOST_NODES = 10 };
   X(REAL, perturbation, 0.25, 0, 0.5, AT_PREPARE, NULL, "how far inner vertices are moved, in spacings")                                   \
   X(CHOICE, numbering, 0, 0, 1, AT_PREPARE, "mesh|random", "order of the unknowns")                                                        \
   X(CHOICE, form, 0, 0, 1, AT_PREPARE, "stiffness|mass", "which matrix")                                                                   \
-  HT_GEN_CELLS(X)
+  HT_GEN_FIELD_OF(X, "constant|lognormal|jumps")                                                                                           \
+  HT_GEN_SEED(X)
 #define FEM2D(X) FEM(X, 64, 5)
 #define FEM3D(X) FEM(X, 16, 4)
 HT_OPTION_STRUCT(fem_parameters, FEM2D); /* both lists have the same fields */

@@ -21,21 +21,27 @@ typedef struct ht_gen_kind {
 #define HT_GEN_ROWS(table) .rows = (table), .row_count = (int)(sizeof(table) / sizeof *(table))
 
 /* ---- Parameters that several kinds share ---- */
-#define HT_GEN_SIDES2(X, side)                                                                                                             \
-  X(INTEGER, size, side, 1, 2147483647, AT_PREPARE, NULL, "points along each side")                                                        \
+#define HT_GEN_PLANE(X, side, needs)                                                                                                       \
+  X(INTEGER, size, side, 1, 2147483647, AT_PREPARE, NULL, "points along each side", needs)                                                 \
   X(INTEGER, nx, 0, 0, 2147483647, AT_PREPARE, NULL, "points along x; 0 takes size")                                                       \
   X(INTEGER, ny, 0, 0, 2147483647, AT_PREPARE, NULL, "points along y; 0 takes size")
+#define HT_GEN_SIDES2(X, side) HT_GEN_PLANE(X, side, "nx=0 ny=0")
 #define HT_GEN_SIDES3(X, side)                                                                                                             \
-  HT_GEN_SIDES2(X, side)                                                                                                                   \
+  HT_GEN_PLANE(X, side, "nx=0 ny=0 nz=0")                                                                                                  \
   X(INTEGER, nz, 0, 0, 2147483647, AT_PREPARE, NULL, "points along z; 0 takes size")
-#define HT_GEN_SEED(X) X(INTEGER, seed, 1, 0, 9e15, AT_PREPARE, NULL, "random numbers: the same seed gives the same matrix")
-#define HT_GEN_CELLS_WITH(X, choices)                                                                                                      \
+#define HT_GEN_SEED_WITH(X, needs)                                                                                                         \
+  X(INTEGER, seed, 1, 0, 9e15, AT_PREPARE, NULL, "random numbers: the same seed gives the same matrix", needs)
+#define HT_GEN_SEED(X) HT_GEN_SEED_WITH(X, NULL)
+#define HT_GEN_FIELD_OF(X, choices)                                                                                                        \
   X(CHOICE, coefficients, 0, 0, 3, AT_PREPARE, choices, "the coefficient k of each cell")                                                  \
-  X(REAL, sigma, 1, 0, 30, AT_PREPARE, NULL, "lognormal: standard deviation of log k")                                                     \
-  X(REAL, contrast, 1e4, 1e-15, 1e15, AT_PREPARE, NULL, "jumps: k is 1 or this, by blocks")                                                \
+  X(REAL, sigma, 1, 0, 30, AT_PREPARE, NULL, "standard deviation of log k", "coefficients=lognormal")                                      \
+  X(REAL, contrast, 1e4, 1e-15, 1e15, AT_PREPARE, NULL, "k is 1 or this, by blocks", "coefficients=jumps")                                 \
   X(INTEGER, correlation, 0, 0, 2147483647, AT_PREPARE, NULL,                                                                              \
-    "cells over which k is alike; 0: each cell alone (lognormal), an eighth of the side (jumps)")                                          \
-  HT_GEN_SEED(X)
+    "cells over which k is alike; 0: each cell alone (lognormal), an eighth of the side (jumps)", "coefficients=lognormal|jumps")
+/* Random numbers are in the coefficients alone. */
+#define HT_GEN_CELLS_WITH(X, choices)                                                                                                      \
+  HT_GEN_FIELD_OF(X, choices)                                                                                                              \
+  HT_GEN_SEED_WITH(X, "coefficients=lognormal|jumps")
 #define HT_GEN_CELLS(X) HT_GEN_CELLS_WITH(X, "constant|lognormal|jumps")
 
 #define HT_GEN_N2(o)                                                                                                                       \

@@ -10,8 +10,8 @@ enum { STREAM_POINT = 41, STREAM_TARGET = 42, STREAM_SHORTCUT = 43, STREAM_WEIGH
 #define GRAPH(X)                                                                                                                           \
   X(CHOICE, graph, 0, 0, 2, AT_PREPARE, "geometric|preferential|shortcuts", "how vertices are joined")                                     \
   X(INTEGER, size, 10000, 1, 2147483647, AT_PREPARE, NULL, "vertices (shortcuts: rounded up to a square)")                                 \
-  X(REAL, degree, 8, 1, 1000, AT_PREPARE, NULL, "mean number of neighbours (geometric, preferential)")                                     \
-  X(REAL, probability, 0.1, 0, 1, AT_PREPARE, NULL, "shortcuts: chance that a vertex gets one")                                            \
+  X(REAL, degree, 8, 1, 1000, AT_PREPARE, NULL, "mean number of neighbours", "graph=geometric|preferential")                               \
+  X(REAL, probability, 0.1, 0, 1, AT_PREPARE, NULL, "chance that a vertex gets a shortcut", "graph=shortcuts")                             \
   X(REAL, sigma, 0, 0, 30, AT_PREPARE, NULL, "weights are exp(sigma g), g normal; 0: all are 1")                                           \
   X(REAL, shift, 1e-3, 1e-15, 1e15, AT_PREPARE, NULL, "added to the diagonal")                                                             \
   HT_GEN_SEED(X)

@@ -95,6 +95,35 @@ static void describe(char *text, size_t size, const char *kind, int count, const
     used += snprintf(text + used, size - (size_t)used, " %s=%s", names[i], values[i]);
 }
 
+typedef struct given {
+  const ht_gen_kind *kind;
+  const fields *set;
+} given;
+
+static void look_up(const void *of, const char *name, char text[HT_OPTION_TEXT_SIZE]) {
+  const given *g = of;
+  int p = 0;
+  while (strcmp(g->kind->rows[p].info.name, name) != 0) p++; /* a row's needs name what there is */
+  ht_option_print(&g->kind->rows[p], g->set, text, HT_OPTION_TEXT_SIZE);
+}
+
+/* Parameters in place of their defaults; one that has no effect with the others is refused. */
+static ht_status set_parameters(ht_context *ctx, const ht_gen_kind *kind, int count, const char *const names[], const char *const values[],
+                                fields *set) {
+  const ht_option_row *row = NULL;
+  for (int p = 0; p < kind->row_count; p++) ht_option_set_default(&kind->rows[p], set);
+  for (int i = 0; i < count; i++) {
+    HT_CHECK(ctx, names[i] && values[i], HT_BAD_ARGUMENT, "the name or the value of parameter %d is NULL", i);
+    HT_TRY(ctx, find_row(ctx, kind, names[i], &row));
+    HT_TRY(ctx, ht_option_parse(ctx, row, set, values[i]));
+  }
+  for (int i = 0; i < count; i++) {
+    HT_TRY(ctx, find_row(ctx, kind, names[i], &row));
+    HT_TRY(ctx, ht_option_check_needs(ctx, &row->info, &(given){kind, set}, look_up));
+  }
+  return HT_OK;
+}
+
 ht_status ht_generate(ht_context *ctx, const char *name, int count, const char *const names[], const char *const values[],
                       ht_matrix **matrix) {
   HT_NEED(NULL, ctx);
@@ -102,18 +131,12 @@ ht_status ht_generate(ht_context *ctx, const char *name, int count, const char *
   HT_NEED(ctx, matrix);
   HT_CHECK(ctx, count <= 0 || (names && values), HT_BAD_ARGUMENT, "%d parameters are given, and their names or values are NULL", count);
   const ht_gen_kind *kind = NULL;
-  const ht_option_row *row = NULL;
   fields set = {.bytes = {0}};
   char source[256];
   *matrix = NULL;
   HT_TRY(ctx, find_kind(ctx, name, &kind));
   HT_CHECK(ctx, kind->fields <= sizeof set && kind->row_count <= MOST_PARAMETERS, HT_INTERNAL, "%s has too many parameters", kind->name);
-  for (int p = 0; p < kind->row_count; p++) ht_option_set_default(&kind->rows[p], &set);
-  for (int i = 0; i < count; i++) {
-    HT_CHECK(ctx, names[i] && values[i], HT_BAD_ARGUMENT, "the name or the value of parameter %d is NULL", i);
-    HT_TRY(ctx, find_row(ctx, kind, names[i], &row));
-    HT_TRY(ctx, ht_option_parse(ctx, row, &set, values[i]));
-  }
+  HT_TRY(ctx, set_parameters(ctx, kind, count, names, values, &set));
   describe(source, sizeof source, kind->name, count, names, values);
   HT_TRY(ctx, kind->generate(ctx, &set, source, matrix));
   return HT_OK;

@@ -110,7 +110,7 @@ static ht_status make_rhd(ht_context *ctx, const void *parameters, const char *s
 
 /* ---- oil: layered permeability with channels ---- */
 #define OIL(X)                                                                                                                             \
-  X(INTEGER, size, 48, 1, 2147483647, AT_PREPARE, NULL, "cells along each side")                                                           \
+  X(INTEGER, size, 48, 1, 2147483647, AT_PREPARE, NULL, "cells along each side", "nx=0 ny=0 nz=0")                                         \
   X(INTEGER, nx, 0, 0, 2147483647, AT_PREPARE, NULL, "cells along x; 0 takes size")                                                        \
   X(INTEGER, ny, 0, 0, 2147483647, AT_PREPARE, NULL, "cells along y; 0 takes size")                                                        \
   X(INTEGER, nz, 0, 0, 2147483647, AT_PREPARE, NULL, "layers; 0 takes size")                                                               \

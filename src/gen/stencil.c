@@ -3,7 +3,7 @@
 
 #define COEFFICIENTS(X)                                                                                                                    \
   HT_GEN_CELLS_WITH(X, "constant|lognormal|jumps|anisotropic")                                                                             \
-  X(REAL, anisotropy, 100, 1e-15, 1e15, AT_PREPARE, NULL, "anisotropic: factor on couplings along x")
+  X(REAL, anisotropy, 100, 1e-15, 1e15, AT_PREPARE, NULL, "factor on couplings along x", "coefficients=anisotropic")
 #define STENCIL2D(X)                                                                                                                       \
   X(CHOICE, points, 0, 0, 1, AT_PREPARE, "5|9", "points of the stencil")                                                                   \
   HT_GEN_SIDES2(X, 200)                                                                                                                    \
@@ -14,8 +14,9 @@
   COEFFICIENTS(X)
 #define LAPLACE27(X) HT_GEN_SIDES3(X, 64)
 #define NEUMANN(X)                                                                                                                         \
-  X(CHOICE, points, 2, 0, 5, AT_PREPARE, "5|9|7|15|19|27", "points of the stencil; 5 and 9 are flat and take nz = 1")                      \
-  HT_GEN_SIDES3(X, 32)                                                                                                                     \
+  X(CHOICE, points, 2, 0, 5, AT_PREPARE, "5|9|7|15|19|27", "points of the stencil; 5 and 9 are flat")                                      \
+  HT_GEN_PLANE(X, 32, "nx=0 ny=0 nz=0")                                                                                                    \
+  X(INTEGER, nz, 0, 0, 2147483647, AT_PREPARE, NULL, "points along z; 0 takes size", "points=7|15|19|27")                                  \
   COEFFICIENTS(X)
 HT_OPTION_STRUCT(stencil2d_parameters, STENCIL2D);
 HT_OPTION_STRUCT(stencil3d_parameters, STENCIL3D);

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
+#include "base/number.h"
 #include "io/number.h"
 
 enum { FIRST_CAPACITY = 1 << 20, PARALLEL_BYTES = 1 << 16, LINE_SHOWN = 40 };
@@ -269,12 +270,12 @@ static ht_status read_all(reader *r) {
     HT_TRY(ctx, filled);
   }
   HT_CHECK(ctx, r->count == r->header->entries, HT_BAD_FORMAT,
-           "%s:%lld: the file ends after %lld of the %lld entries that line %lld declares: is it truncated?", r->text->input->name,
-           (long long)(r->text->line > 1 ? r->text->line - 1 : 1), (long long)r->count, (long long)r->header->entries,
+           "%s:%lld: the file ends after %lld of the %s that line %lld declares: is it truncated?", r->text->input->name,
+           (long long)(r->text->line > 1 ? r->text->line - 1 : 1), (long long)r->count, ht_number_of(r->header->entries, "entry").text,
            (long long)r->header->size_line);
   if (r->vanished)
-    ht_log(ctx, HT_LOG_WARNING, "%s: %lld value%s too small for double precision and read as 0", r->text->input->name,
-           (long long)r->vanished, r->vanished == 1 ? " is" : "s are");
+    ht_log(ctx, HT_LOG_WARNING, "%s: %s %s too small for double precision and read as 0", r->text->input->name,
+           ht_number_of(r->vanished, "value").text, r->vanished == 1 ? "is" : "are");
   return HT_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "io/mtx.h"
 #include <ctype.h>
 #include <string.h>
+#include "base/number.h"
 
 enum { WORDS = 5, WORD = 32 };
 
@@ -144,7 +145,8 @@ static ht_status check_sizes(ht_text *t, ht_mtx_header *h) {
   /* An entry takes two bytes in an array, four in a pattern, six otherwise, the line end included; the last may lack it. */
   int64_t bytes = !h->coordinate ? 2 : h->field == HT_MTX_PATTERN ? 4 : 6;
   HT_CHECK(ctx, t->input->bound == INT64_MAX || h->entries <= t->input->bound / bytes + 1, HT_BAD_FORMAT,
-           "%s:%lld: %lld entries are declared, but the file is too short for them: is it truncated?", name, line, (long long)h->entries);
+           "%s:%lld: %s declared, and the file is too short for as many: is it truncated?", name, line,
+           ht_number_of(h->entries, "entry").text);
   return HT_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "io/mtx.h"
 #include <math.h>
 #include <string.h>
+#include "base/number.h"
 
 enum { MANY_ROWS = 1 << 24, PARALLEL_ENTRIES = 20000 };
 
@@ -53,8 +54,8 @@ static ht_status check_matrix(ht_context *ctx, const char *name, const ht_mtx_he
   HT_CHECK(ctx, h->rows > 0, HT_BAD_MATRIX, "%s:%lld: the matrix is empty (0 x 0)", name, line);
   /* Rows cost memory whether or not entries stand for them; so many empty ones make it singular. */
   HT_CHECK(ctx, h->rows <= MANY_ROWS || h->entries >= h->rows / 8, HT_BAD_MATRIX,
-           "%s:%lld: %lld rows but only %lld entries are declared: most rows are empty, so the matrix is singular", name, line, rows,
-           (long long)h->entries);
+           "%s:%lld: %lld rows and only %s declared: most rows are empty, so the matrix is singular", name, line, rows,
+           ht_number_of(h->entries, "entry").text);
   return HT_OK;
 }
 
@@ -106,8 +107,8 @@ static ht_status check_block(ht_context *ctx, const char *name, const ht_mtx_hea
   HT_CHECK(ctx, h->columns > 0, HT_BAD_VECTOR, "%s:%lld: the block of vectors is empty", name, (long long)h->size_line);
   /* Memory is asked for by the size, so the entries must bear it out. */
   HT_CHECK(ctx, h->rows == 1 || h->columns == 1 || h->columns <= h->entries, HT_BAD_VECTOR,
-           "%s:%lld: %lld vectors but only %lld entries are declared: most vectors are empty", name, (long long)h->size_line,
-           (long long)h->columns, (long long)h->entries);
+           "%s:%lld: %lld vectors and only %s declared: most vectors are empty", name, (long long)h->size_line, (long long)h->columns,
+           ht_number_of(h->entries, "entry").text);
   return HT_OK;
 }
 

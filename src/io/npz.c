@@ -2,6 +2,7 @@
 #include "io/npz.h"
 #include <stdio.h>
 #include <string.h>
+#include "base/number.h"
 #include "io/npy.h"
 #include "io/zip.h"
 
@@ -128,8 +129,8 @@ static ht_status read_arrays(const ht_zip *z, const char *format, int64_t n, int
   if (!strcmp(format, "coo")) {
     /* Memory is asked for by the number of rows, so the entries must bear it out. */
     HT_CHECK(z->ctx, n <= MANY_ROWS || *count >= n / 8, HT_BAD_MATRIX,
-             "%s: %lld rows but only %lld entries: most rows are empty, so the matrix is singular", z->name, (long long)n,
-             (long long)*count);
+             "%s: %lld rows and only %s: most rows are empty, so the matrix is singular", z->name, (long long)n,
+             ht_number_of(*count, "entry").text);
     HT_TRY(z->ctx, read_indices(z, "row.npy", *count, n, &a->rows));
     return read_indices(z, "col.npy", *count, n, &a->columns);
   }

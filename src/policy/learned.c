@@ -147,7 +147,7 @@ static void tell_training(const ht_learned *l, char *text, size_t size) {
   if (names == 1)
     snprintf(text, size, "%.100s", l->trained_on);
   else
-    snprintf(text, size, "%s%d matrices", cut ? "at least " : "", names);
+    snprintf(text, size, "%s%s", cut ? "at least " : "", ht_number_of(names, "matrix").text);
 }
 
 static ht_status add_rule(ht_context *ctx, const ht_policy_options *options, const ht_policy_facts *facts, ht_policy *policy, char *why) {
@@ -181,11 +181,12 @@ static ht_status put_to_use(ht_context *ctx, ht_learned *l, const ht_policy_opti
   tell_training(l, training, sizeof training);
   int leaves_rule = policy->window && policy->action[policy->begins_with].rule;
   if (policy->window)
-    snprintf(why, HT_REPORT_TEXT, "%.110s; when to leave it a network says, learned in %lld episodes on %.60s",
-             leaves_rule ? by_rule : "fixed:f64", (long long)l->episodes, training);
+    snprintf(why, HT_REPORT_TEXT, "%.110s; when to leave it a network says, learned in %.30s on %.60s", leaves_rule ? by_rule : "fixed:f64",
+             ht_number_of(l->episodes, "episode").text, training);
   else
-    snprintf(why, HT_REPORT_TEXT, "a level for each 64 columns, made for a look every %d iterations, learned in %lld episodes on %s",
-             l->interval, (long long)l->episodes, training);
+    snprintf(why, HT_REPORT_TEXT, "a level for each 64 columns, made for a look every %.30s, learned in %.30s on %.100s",
+             l->interval == 1 ? "iteration" : ht_number_of(l->interval, "iteration").text, ht_number_of(l->episodes, "episode").text,
+             training);
   return HT_OK;
 }
 

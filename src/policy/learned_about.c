@@ -1,5 +1,6 @@
 /* What a policy file tells of itself. SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include "base/number.h"
 #include "halftone/train.h"
 #include "policy/learned_file.h"
 
@@ -18,7 +19,8 @@ static void tell_contest(const ht_learned *l, char *text, size_t size) { snprint
 static void tell_interval(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%d", l->interval); }
 
 static void tell_network(const ht_learned *l, char *text, size_t size) {
-  snprintf(text, size, "%d inputs, two layers of %d units, %d actions", l->network.inputs, l->network.hidden, l->network.actions);
+  snprintf(text, size, "%s, two layers of %s, %s", ht_number_of(l->network.inputs, "input").text,
+           ht_number_of(l->network.hidden, "unit").text, ht_number_of(l->network.actions, "action").text);
 }
 
 static void tell_trained_on(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%s", l->trained_on); }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include "base/convert.h"
 #include "base/fields.h"
+#include "base/number.h"
 #include "halftone/precision.h"
 #include "policy/features.h"
 
@@ -143,13 +144,14 @@ static ht_status load_json(reader *r, const char *text, size_t size) {
 static ht_status read_header(reader *r, const unsigned char *bytes, int64_t size) {
   uint64_t length = 0;
   HT_CHECK(r->ctx, size > LENGTH_BYTES && size <= FILE_MOST, HT_BAD_FORMAT,
-           "%s: expected a policy file of %d to %d bytes, found %" PRId64 DAMAGED, r->name, LENGTH_BYTES + 1, (int)FILE_MOST, size);
+           "%s: expected a policy file of %d to %d bytes, found %s" DAMAGED, r->name, LENGTH_BYTES + 1, (int)FILE_MOST,
+           size > FILE_MOST ? "more" : ht_number_of(size, "byte").text);
   for (int i = 0; i < LENGTH_BYTES; i++) length |= (uint64_t)bytes[i] << 8 * i;
   HT_CHECK(r->ctx, length > 0 && bytes[LENGTH_BYTES] == '{', HT_BAD_FORMAT,
            "%s: expected a safetensors file, whose header begins with '{', found another kind of file" RETRAIN, r->name);
   HT_CHECK(r->ctx, length <= (uint64_t)(size - LENGTH_BYTES), HT_BAD_FORMAT,
-           "%s: expected a header of %" PRIu64 " bytes, found %" PRId64 " bytes in all behind its length" DAMAGED, r->name, length,
-           size - LENGTH_BYTES);
+           "%s: expected a header of %" PRIu64 " bytes, found %s in all behind its length" DAMAGED, r->name, length,
+           ht_number_of(size - LENGTH_BYTES, "byte").text);
   HT_CHECK(r->ctx, length <= HEADER_MOST, HT_BAD_FORMAT, "%s: expected a header of at most %d bytes, found %" PRIu64 RETRAIN, r->name,
            (int)HEADER_MOST, length);
   HT_TRY(r->ctx, load_json(r, (const char *)bytes + LENGTH_BYTES, (size_t)length));
@@ -167,8 +169,9 @@ static int is_line(const char *text) {
 
 static ht_status get_text(const reader *r, const char *key, const char **text) {
   *text = json_string_value(json_object_get(r->metadata, key));
+  const char *found = *text ? "control characters in it" : json_object_get(r->metadata, key) ? "something else" : "none";
   HT_CHECK(r->ctx, *text && is_line(*text), HT_BAD_FORMAT, "%s: expected a line of text as '%s' among the metadata, found %s" RETRAIN,
-           r->name, key, *text ? "control characters in it" : "none");
+           r->name, key, found);
   return HT_OK;
 }
 
@@ -283,31 +286,46 @@ static ht_status read_metadata(reader *r) {
   return HT_OK;
 }
 
-/* Type, shape and place of one tensor; *begin and *end in bytes of the data. */
-static ht_status locate(const reader *r, const tensor *t, int64_t *begin, int64_t *end) {
-  char expected[48];
+/* What a sentence quotes of the header; of what is long jansson leaves out the end. */
+static void print_json(const json_t *value, char *text, size_t size) {
+  memset(text, 0, size);
+  if (!value || !json_dumpb(value, text, size - 1, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY)) snprintf(text, size, "none");
+}
+
+/* Type and shape of one tensor. */
+static ht_status check_tensor(const reader *r, const tensor *t) {
+  char expected[48], found[48];
   const json_t *entry = json_object_get(r->header, t->name);
   print_shape(t, expected, sizeof expected);
   HT_CHECK(r->ctx, json_is_object(entry), HT_BAD_FORMAT, "%s: expected the tensor '%s', found none" RETRAIN, r->name, t->name);
   const char *type = json_string_value(json_object_get(entry, "dtype"));
   HT_CHECK(r->ctx, type && !strcmp(type, "F32"), HT_BAD_FORMAT, "%s: expected F32 numbers in the tensor '%s', found '%.40s'" RETRAIN,
            r->name, t->name, type ? type : "nothing");
-  const json_t *shape = json_object_get(entry, "shape"), *offsets = json_object_get(entry, "data_offsets");
+  const json_t *shape = json_object_get(entry, "shape");
   int same = json_array_size(shape) == (size_t)t->rank;
   for (int d = 0; same && d < t->rank; d++) {
     const json_t *length = json_array_get(shape, (size_t)d);
     same = json_is_integer(length) && json_integer_value(length) == t->shape[d];
   }
-  HT_CHECK(r->ctx, same, HT_BAD_FORMAT, "%s: expected the shape %s of the tensor '%s', found another" RETRAIN, r->name, expected, t->name);
+  print_json(shape, found, sizeof found);
+  HT_CHECK(r->ctx, same, HT_BAD_FORMAT, "%s: expected the shape %s of the tensor '%s', found %s" RETRAIN, r->name, expected, t->name,
+           found);
+  return HT_OK;
+}
+
+/* The place of one tensor, *begin and *end, in bytes of the data. */
+static ht_status locate(const reader *r, const tensor *t, int64_t *begin, int64_t *end) {
+  char found[48];
+  const json_t *offsets = json_object_get(json_object_get(r->header, t->name), "data_offsets");
   const json_t *first = json_array_get(offsets, 0), *second = json_array_get(offsets, 1);
   *begin = json_is_integer(first) ? json_integer_value(first) : -1;
   *end = json_is_integer(second) ? json_integer_value(second) : -1;
   int64_t bytes = t->shape[0] * t->shape[1] * (int64_t)sizeof(float);
+  print_json(offsets, found, sizeof found);
   HT_CHECK(r->ctx, json_array_size(offsets) == 2 && *begin >= 0 && *end >= *begin && *end <= r->data_size && *end - *begin == bytes,
            HT_BAD_FORMAT,
-           "%s: expected data_offsets of the tensor '%s' that hold %" PRId64 " of the file's %" PRId64
-           " bytes of data, found others" DAMAGED,
-           r->name, t->name, bytes, r->data_size);
+           "%s: expected data_offsets of the tensor '%s' that hold %" PRId64 " of the file's %" PRId64 " bytes of data, found %s" DAMAGED,
+           r->name, t->name, bytes, r->data_size, found);
   return HT_OK;
 }
 
@@ -315,17 +333,12 @@ static float read_f32(const unsigned char *b) {
   return ht_from_bits32((uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24);
 }
 
-/* The tensors fill the data without a hole: their lengths add up to it, and no two overlap. */
+/* The tensors fill the data without a hole: their lengths add up to it, as was checked, and no two overlap. */
 static ht_status check_places(const reader *r, const int64_t *begin, const int64_t *end, const tensor *t) {
-  int64_t sum = 0;
-  for (int k = 0; k < TENSORS; k++) {
-    sum += end[k] - begin[k];
+  for (int k = 0; k < TENSORS; k++)
     for (int j = 0; j < k; j++)
       HT_CHECK(r->ctx, begin[k] >= end[j] || begin[j] >= end[k], HT_BAD_FORMAT,
                "%s: expected each tensor at a place of its own, found '%s' and '%s' at the same" DAMAGED, r->name, t[j].name, t[k].name);
-  }
-  HT_CHECK(r->ctx, sum == r->data_size, HT_BAD_FORMAT, "%s: expected %" PRId64 " bytes of data, found %" PRId64 DAMAGED, r->name, sum,
-           r->data_size);
   return HT_OK;
 }
 
@@ -333,9 +346,14 @@ static ht_status read_tensors(reader *r) {
   tensor t[TENSORS];
   int64_t begin[TENSORS], end[TENSORS];
   ht_network *net = &r->learned->network;
+  int64_t size = ht_network_size(net->inputs, net->hidden, net->actions) * (int64_t)sizeof(float);
   list_tensors(net, t);
+  for (int k = 0; k < TENSORS; k++) HT_TRY(r->ctx, check_tensor(r, &t[k]));
   HT_CHECK(r->ctx, json_object_size(r->header) == TENSORS + 1, HT_BAD_FORMAT, "%s: expected %d tensors, found %zu" RETRAIN, r->name,
            (int)TENSORS, json_object_size(r->header) - 1);
+  HT_CHECK(r->ctx, r->data_size == size, HT_BAD_FORMAT,
+           "%s: expected %" PRId64 " bytes of data behind the header, for a network of %s, found %" PRId64 DAMAGED, r->name, size,
+           ht_number_of(net->hidden, "hidden unit").text, r->data_size);
   for (int k = 0; k < TENSORS; k++) HT_TRY(r->ctx, locate(r, &t[k], &begin[k], &end[k]));
   HT_TRY(r->ctx, check_places(r, begin, end, t));
   HT_TRY(r->ctx, ht_allocate(r->ctx, ht_network_size(net->inputs, net->hidden, net->actions), sizeof(float), &net->weights));

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/number.h"
 #include "base/option_table.h"
 #include "halftone/precision.h"
 #include "policy/learned_file.h"
@@ -184,10 +185,9 @@ static ht_policy choose_on_device(const ht_policy_facts *f, char *why) {
   ht_policy p = fixed("auto", level);
   p.error_start = level == HT_LEVEL_16 && !f->keeps_constants ? f->error_16 : 0;
   p = start_in_fp64(f, p);
-  snprintf(why, 256,
-           "%sfixed:%s with exact residual replacement: %.1f nonzeros a row, %d unknown%s a node%s, more bytes than stay on the chip",
+  snprintf(why, 256, "%sfixed:%s with exact residual replacement: %.1f nonzeros a row, %s a node%s, more bytes than stay on the chip",
            p.later_drop > 0 ? "fixed:f64 until the residual has fallen by 1e3, then " : "", level == HT_LEVEL_16 ? "bf16" : "f32",
-           f->nonzeros_per_row, f->unknowns_per_node, f->unknowns_per_node == 1 ? "" : "s", is_gathered(f) ? ", columns gathered" : "");
+           f->nonzeros_per_row, ht_number_of(f->unknowns_per_node, "unknown").text, is_gathered(f) ? ", columns gathered" : "");
   return p;
 }
 
@@ -217,9 +217,8 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
                  .error_start = level == HT_LEVEL_16 ? f->error_16 : f->error_32,
                  .theta = o->budget_theta,
                  .eta = o->budget_eta};
-  snprintf(why, 256,
-           "fixed:%s with exact residual replacement, budget where the matrix does not bear it: %.1f nonzeros a row, %d unknown%s a node",
-           level == HT_LEVEL_16 ? "bf16" : "f32", f->nonzeros_per_row, f->unknowns_per_node, f->unknowns_per_node == 1 ? "" : "s");
+  snprintf(why, 256, "fixed:%s with exact residual replacement, budget where the matrix does not bear it: %.1f nonzeros a row, %s a node",
+           level == HT_LEVEL_16 ? "bf16" : "f32", f->nonzeros_per_row, ht_number_of(f->unknowns_per_node, "unknown").text);
   return p;
 }
 
@@ -332,8 +331,8 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
     const char *nearest = ht_nearest(options->policy, POLICIES, name_at, NULL);
     HT_FAIL(
         ctx, HT_BAD_OPTION,
-        "there is no policy '%s'; %s%s%s the policies are auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget, learned and learned:FILE",
-        options->policy, nearest ? "did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+        "there is no policy '%s'; %s%s%sthe policies are auto, fixed:f64, fixed:f32, fixed:bf16, rule, budget, learned and learned:FILE",
+        options->policy, nearest ? "did you mean '" : "", nearest ? nearest : "", nearest ? "'? " : "");
   }
   *policy = create_constant(index, options, facts, why);
   snprintf(policy->name, sizeof policy->name, "%s", names[index]);

@@ -1,6 +1,7 @@
 /* Incomplete Cholesky with zero fill, shifted where it breaks down. SPDX-License-Identifier: BSD-3-Clause */
 #include "factor/ic0.h"
 #include <stdio.h>
+#include "base/number.h"
 #include "precond/precond.h"
 
 typedef struct {
@@ -15,8 +16,8 @@ static void describe(ic0 *self) {
   self->base.bytes = facts.bytes;
   self->base.note[0] = 0;
   if (facts.breakdowns)
-    snprintf(self->base.note, sizeof self->base.note, "ic0, shifted by %.3g after %d breakdown%s", facts.shift, facts.breakdowns,
-             facts.breakdowns > 1 ? "s" : "");
+    snprintf(self->base.note, sizeof self->base.note, "ic0, shifted by %.3g after %s", facts.shift,
+             ht_number_of(facts.breakdowns, "breakdown").text);
   else if (facts.shift > 0)
     snprintf(self->base.note, sizeof self->base.note, "ic0, shifted by %.3g as asked", facts.shift);
 }

@@ -2,6 +2,7 @@
 #include "solver/choose_backend.h"
 #include <stdio.h>
 #include <string.h>
+#include "base/number.h"
 #include "halftone/report.h"
 #include "precond/precond.h"
 
@@ -72,10 +73,10 @@ ht_status ht_choose_backend(ht_context *ctx, const struct ht_options *o, int64_t
   if (reason) {
     snprintf(why, HT_REPORT_TEXT, "cpu: %s", reason);
   } else if (nnz < LEAST_NONZEROS) {
-    snprintf(why, HT_REPORT_TEXT, "cpu: %lld nonzeros are fewer than the %lld from which a GPU gains", (long long)nnz,
+    snprintf(why, HT_REPORT_TEXT, "cpu: the matrix has %s, fewer than the %lld from which a GPU gains", ht_number_of(nnz, "nonzero").text,
              (long long)LEAST_NONZEROS);
   } else if (take(ctx, o, nnz, "cuda", backend) == HT_OK) {
-    snprintf(why, HT_REPORT_TEXT, "cuda: %lld nonzeros are enough for a GPU to gain", (long long)nnz);
+    snprintf(why, HT_REPORT_TEXT, "cuda: the matrix has %s, enough for a GPU to gain", ht_number_of(nnz, "nonzero").text);
     return HT_OK;
   } else {
     take_error(ctx, "cpu: no CUDA device: ", why);

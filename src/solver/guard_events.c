@@ -2,6 +2,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include "base/number.h"
 #include "solver/guard.h"
 #include "solver/spectrum.h"
 
@@ -273,7 +274,7 @@ static ht_status check_progress(ht_guard *g, int *done, ht_outcome *outcome) {
   }
   int64_t patience = 2 * n < 5000 ? 5000 : 2 * n < 50000 ? 2 * n : 50000;
   if (idle > patience) {
-    snprintf(g->detail, HT_REPORT_TEXT, "no new low of the residual in the last %lld iterations", (long long)idle);
+    snprintf(g->detail, HT_REPORT_TEXT, "no new low of the residual in the last %s", ht_number_of(idle, "iteration").text);
     finish(done, outcome, HT_STAGNATED);
   }
   return HT_OK;
@@ -299,7 +300,8 @@ static ht_status poll(ht_guard *g, double elapsed, int *done, ht_outcome *outcom
     stop |= g->progress(g->progress_user, &view) != 0;
   }
   if (stop) {
-    snprintf(g->detail, HT_REPORT_TEXT, "stopped on request after %lld iterations; the best iterate is kept", (long long)s->iteration);
+    snprintf(g->detail, HT_REPORT_TEXT, "stopped on request after %s; the best iterate is kept",
+             ht_number_of(s->iteration, "iteration").text);
     finish(done, outcome, HT_STOPPED);
   } else if (g->options->time_limit > 0 && elapsed > g->options->time_limit) {
     snprintf(g->detail, HT_REPORT_TEXT, "%.3g s passed; the best iterate is kept", elapsed);

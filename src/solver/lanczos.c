@@ -4,6 +4,7 @@
 #include "solver/lanczos.h"
 #include <float.h>
 #include <math.h>
+#include "base/number.h"
 #include "base/random.h"
 #include "solver/tridiagonal.h"
 
@@ -48,7 +49,8 @@ static ht_status iterate(const process *p, int steps, ht_lanczos *result) {
   double norm = sqrt(p->cpu->dot(p->ctx, n, p->v, p->v));
   for (int64_t i = 0; i < n; i++) p->v[i] /= norm;
   for (; k < steps && k < n; k++) {
-    if (ht_stop_requested(p->ctx)) HT_FAIL(p->ctx, HT_INTERRUPTED, "the estimate of the eigenvalues was interrupted after %d steps", k);
+    if (ht_stop_requested(p->ctx))
+      HT_FAIL(p->ctx, HT_INTERRUPTED, "the estimate of the eigenvalues was interrupted after %s", ht_number_of(k, "step").text);
     multiply(p);
     p->cpu->axpy(p->ctx, n, -beta[k], p->previous, p->w);
     alpha[k] = p->cpu->dot(p->ctx, n, p->w, p->v);

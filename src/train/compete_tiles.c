@@ -89,7 +89,7 @@ static ht_status solve(void *user, int number, int rival, double *cost) {
   memset(c->x, 0, (size_t)e->n * sizeof *c->x);
   HT_TRY(t->ctx, ht_solver_solve(solver, 1, c->b, c->x, &report));
   *cost = report.outcome != HT_CONVERGED ? INFINITY : c->measured ? report.time_solve_s : modelled(c, solver, &report);
-  ht_trainer_tell(t, HT_TRAIN_COMPETES);
+  ht_trainer_tell(t, HT_TRAIN_COMPETES, 1);
   return HT_OK;
 }
 

@@ -21,7 +21,7 @@ static ht_status solve_by_model(void *user, int number, int rival, double *cost)
   const ht_network *network = rival == HT_RIVAL_LEARNED ? &c->deployed : NULL;
   if (ht_window_judge_case(t->window, number, network, ht_rival_policy(rival), &j) != HT_OK) return ht_window_failure(t->window);
   *cost = j.reached ? j.time : INFINITY;
-  ht_trainer_tell(t, HT_TRAIN_COMPETES);
+  ht_trainer_tell(t, HT_TRAIN_COMPETES, j.iterations_64 > 0);
   return HT_OK;
 }
 
@@ -58,7 +58,7 @@ static ht_status solve_by_clock(void *user, int number, int rival, double *cost)
   memset(w->x, 0, (size_t)w->price.n * sizeof *w->x);
   HT_TRY(t->ctx, ht_solver_solve(c->solver, 1, w->b, w->x, &report));
   if (report.outcome == HT_CONVERGED) *cost = report.time_solve_s;
-  ht_trainer_tell(t, HT_TRAIN_COMPETES);
+  ht_trainer_tell(t, HT_TRAIN_COMPETES, 1);
   return HT_OK;
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/number.h"
 #include "base/random.h"
 #include "halftone/solver.h"
 #include "data/split.h"
@@ -88,9 +89,10 @@ ht_status ht_environment_refer_to(ht_environment *e, ht_course *c, double residu
       "(A is singular then), and entries near the ends of the range overflow",
       e->matrix->source[0] ? e->matrix->source : "this matrix");
   HT_FAIL(e->ctx, HT_BAD_MATRIX,
-          "training needs a matrix that CG solves in FP64, and %s %s after %lld iterations with ||r|| = %.2e ||b||; more iterations or a "
+          "training needs a matrix that CG solves in FP64, and %s %s after %s with ||r|| = %.2e ||b||; more iterations or a "
           "larger rtol may help",
-          e->matrix->source[0] ? e->matrix->source : "this one", c->broken ? "breaks down" : "ends", (long long)c->iteration, residual);
+          e->matrix->source[0] ? e->matrix->source : "this one", c->broken ? "breaks down" : "ends",
+          ht_number_of(c->iteration, "iteration").text, residual);
 }
 
 ht_status ht_environment_solve(ht_environment *e) {

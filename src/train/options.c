@@ -52,7 +52,9 @@ static const char *name_at(void *user, int index) {
   return ht_train_option_at(index)->name;
 }
 
-ht_status ht_train_options_set(ht_context *ctx, ht_train_options *options, const char *name, const char *value) {
+_Static_assert(COUNT <= 64, "ht_train_options_set notes each option in a bit of 64");
+
+ht_status ht_train_options_set(ht_context *ctx, ht_train_options *options, const char *name, const char *value, uint64_t *given) {
   int i = 0;
   while (i < COUNT && strcmp(ht_train_option_at(i)->name, name)) i++;
   if (i == COUNT) {
@@ -63,6 +65,7 @@ ht_status ht_train_options_set(ht_context *ctx, ht_train_options *options, const
   ht_option_row row = rows[i];
   row.info.name = public_rows[i].name; /* messages use the name the user knows */
   HT_TRY(ctx, ht_option_parse(ctx, &row, options, value));
+  *given |= (uint64_t)1 << i;
   return HT_OK;
 }
 
@@ -80,33 +83,17 @@ void ht_train_options_settle(ht_train_options *o) {
   if (o->entropy_weight < 0) o->entropy_weight = paper ? 0.02 : 0.002;
 }
 
-/* Options without effect on anything else. */
-static const char *const of_features[] = {"actions", "precond", "late", "machine"}, *const of_paper[] = {"credit", "tile-cost"};
-
-static int is_default(const ht_train_options *o, const char *name) {
-  char text[HT_OPTION_TEXT_SIZE];
+static void look_up(const void *options, const char *name, char text[HT_OPTION_TEXT_SIZE]) {
   int i = 0;
-  while (strcmp(ht_train_option_at(i)->name, name)) i++;
-  ht_train_options_print(o, i, text);
-  return !strcmp(text, public_rows[i].default_value);
+  while (strcmp(ht_train_option_at(i)->name, name) != 0) i++; /* a row's needs name what there is */
+  ht_train_options_print(options, i, text);
 }
 
-ht_status ht_train_options_check(ht_context *ctx, const ht_train_options *o) {
-  int features = o->state == HT_STATE_FEATURES;
-  HT_CHECK(ctx, !features || o->reward == HT_REWARD_TIME, HT_BAD_OPTION,
+ht_status ht_train_options_check(ht_context *ctx, const ht_train_options *o, uint64_t given) {
+  HT_CHECK(ctx, o->state != HT_STATE_FEATURES || o->reward == HT_REWARD_TIME, HT_BAD_OPTION,
            "the state features is trained with the reward time; use --reward auto");
-  HT_CHECK(ctx, !features || o->format == HT_TRAIN_SPLIT, HT_BAD_OPTION, "the state features is trained with --format split");
-  HT_CHECK(ctx, !features || o->replace == HT_REPLACE_YES, HT_BAD_OPTION,
-           "with the state features the solver replaces residuals itself; "
-           "use --replace auto");
-  HT_CHECK(ctx, o->compete == HT_COMPETE_YES || o->judge == HT_JUDGE_AUTO, HT_BAD_OPTION,
-           "--judge says how policies compete, and here none does; use --compete yes, or leave --judge out");
-  for (size_t k = 0; k < sizeof of_features / sizeof *of_features && !features; k++)
-    HT_CHECK(ctx, is_default(o, of_features[k]), HT_BAD_OPTION, "--%s is for the state features; use --state features, or leave it out",
-             of_features[k]);
-  for (size_t k = 0; k < sizeof of_paper / sizeof *of_paper && o->reward != HT_REWARD_PAPER; k++)
-    HT_CHECK(ctx, is_default(o, of_paper[k]), HT_BAD_OPTION, "--%s is for the reward paper; use --reward paper, or leave it out",
-             of_paper[k]);
+  for (int i = 0; i < COUNT; i++)
+    if (given >> i & 1) HT_TRY(ctx, ht_option_check_needs(ctx, ht_train_option_at(i), o, look_up));
   return HT_OK;
 }
 

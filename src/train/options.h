@@ -24,23 +24,25 @@ enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
   X(CHOICE, reward, 0, 0, 2, AT_SOLVE, "auto|paper|time",                                                                                  \
     "equation 11 of the EvoCG paper, or what a solve whose residual is made true saves of FP64's modelled time; auto: time")               \
   X(TEXT, actions, 0, 0, 0, AT_SOLVE, "f64@1024,rule@1024,budget:0.03",                                                                    \
-    "of the state features, f64 the first: f64, f32 or 16, with how far the residual may fall before it is replaced, budget:THETA, or "    \
-    "rule, which is what auto takes by its rule, "                                                                                         \
-    "and iterations to the next look")                                                                                                     \
-  X(CHOICE, precond, 2, 0, 2, AT_SOLVE, "none|jacobi|both", "preconditioner of the solves (state features)")                               \
-  X(REAL, late, 1, 0, 1000, AT_SOLVE, NULL,                                                                                                \
-    "what an iteration beyond 1.05 times those of FP64 costs more, in iterations of FP64 (state features)")                                \
+    "f64 the first: f64, f32 or 16, with how far the residual may fall before it is replaced, budget:THETA, or rule, which is what auto "  \
+    "takes by its rule, and iterations to the next look",                                                                                  \
+    "state=features")                                                                                                                      \
+  X(CHOICE, precond, 2, 0, 2, AT_SOLVE, "none|jacobi|both", "preconditioner of the solves", "state=features")                              \
+  X(REAL, late, 1, 0, 1000, AT_SOLVE, NULL, "what an iteration beyond 1.05 times those of FP64 costs more, in iterations of FP64",         \
+    "state=features")                                                                                                                      \
   X(CHOICE, machine, 0, 0, 2, AT_SOLVE, "auto|any|this",                                                                                   \
-    "whose time it is (state features): that of any size of cache, or of this one's; auto: this one's with one matrix")                    \
+    "whose time it is: that of any size of cache, or of this one's; auto: this one's with one matrix", "state=features")                   \
   X(CHOICE, judge, 0, 0, 2, AT_SOLVE, "auto|model|time",                                                                                   \
     "how policies compete at the end: by modelled time, or by a clock, in turn on the backend, until their order is clear, but not for "   \
-    "longer than half of the time before, or 2 s and a round; auto: by the clock on a GPU")                                                \
+    "longer than half of the time before, or 2 s and a round; auto: by the clock on a GPU",                                                \
+    "compete=yes")                                                                                                                         \
   X(CHOICE, rhs, 0, 0, 2, AT_SOLVE, "auto|ones|random",                                                                                    \
     "right-hand side of an episode: A*1, or random entries that change with it; auto: ones with the reward paper, else random")            \
   X(CHOICE, format, 0, 0, 2, AT_SOLVE, "auto|split|tilecsc",                                                                               \
-    "matrix storage that low precision is read from; auto: tilecsc, the paper's, with the reward paper, else split")                       \
+    "matrix storage that low precision is read from; auto: tilecsc, the paper's, with the reward paper, else split", "state=paper")        \
   X(CHOICE, replace, 0, 0, 2, AT_SOLVE, "auto|yes|no",                                                                                     \
-    "put the true residual in the place of the recurrence's as it falls, as the solver does; auto: no with the reward paper, else yes")    \
+    "put the true residual in the place of the recurrence's as it falls, as the solver does; auto: no with the reward paper, else yes",    \
+    "state=paper")                                                                                                                         \
   X(REAL, rtol, 1e-10, 1e-15, 0.1, AT_SOLVE, NULL, "an episode has reached its end when ||r|| <= rtol ||b||")                              \
   X(INTEGER, max_iterations, 10000, 1, 1e9, AT_SOLVE, NULL, "most iterations of the FP64 solve; an episode takes 1.5 times its own")       \
   X(INTEGER, patience, 300, 0, 1e9, AT_SOLVE, NULL, "episodes without a better mean return after which training ends; 0: never")           \
@@ -49,24 +51,26 @@ enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
     "1024, 512, ... the first that half of it is no faster than, looks included")                                                          \
   X(INTEGER, hidden, 64, 1, 256, AT_SOLVE, NULL, "units a layer")                                                                          \
   X(REAL, learning_rate, 0, 0, 1, AT_SOLVE, NULL, "of Adam; 0: 1e-4 with the reward paper, 2e-3 with the state features, else 3e-4")       \
-  X(REAL, gamma, -1, -1, 1, AT_SOLVE, NULL, "discount; -1: 0.99 with the reward paper, else 1")                                            \
-  X(REAL, gae_lambda, -1, -1, 1, AT_SOLVE, NULL, "of the generalised advantage estimate; -1: 0.95 with the reward paper, else 0.9")        \
-  X(INTEGER, update, 1024, 8, 1e6, AT_SOLVE, NULL, "transitions, iterations of CG, an update")                                             \
-  X(INTEGER, epochs, 10, 1, 1000, AT_SOLVE, NULL, "passes over them")                                                                      \
-  X(INTEGER, minibatch, 128, 1, 1e6, AT_SOLVE, NULL, "transitions a step of Adam")                                                         \
-  X(INTEGER, tiles, 32, 1, 1024, AT_SOLVE, NULL, "most tiles of an iteration that are learned from")                                       \
+  X(REAL, gamma, -1, -1, 1, AT_SOLVE, NULL, "discount; -1: 0.99 with the reward paper, else 1", "state=paper")                             \
+  X(REAL, gae_lambda, -1, -1, 1, AT_SOLVE, NULL, "of the generalised advantage estimate; -1: 0.95 with the reward paper, else 0.9",        \
+    "state=paper")                                                                                                                         \
+  X(INTEGER, update, 1024, 8, 1e6, AT_SOLVE, NULL, "transitions, iterations of CG, an update", "state=paper")                              \
+  X(INTEGER, epochs, 10, 1, 1000, AT_SOLVE, NULL, "passes over them", "state=paper")                                                       \
+  X(INTEGER, minibatch, 128, 1, 1e6, AT_SOLVE, NULL, "transitions a step of Adam", "state=paper")                                          \
+  X(INTEGER, tiles, 32, 1, 1024, AT_SOLVE, NULL, "most tiles of an iteration that are learned from", "state=paper")                        \
   X(CHOICE, loss, 0, 0, 1, AT_SOLVE, "mean|sum",                                                                                           \
-    "of an iteration's policy: the mean over its tiles, or the sum, as where its actions are one; the entropy is the mean either way")     \
-  X(CHOICE, credit, 0, 0, 1, AT_SOLVE, "own|shared",                                                                                       \
-    "whose cost a tile's advantage has (reward paper): its own, or the mean over the iteration's tiles")                                   \
+    "of an iteration's policy: the mean over its tiles, or the sum, as where its actions are one; the entropy is the mean either way",     \
+    "state=paper")                                                                                                                         \
+  X(CHOICE, credit, 0, 0, 1, AT_SOLVE, "own|shared", "whose cost a tile's advantage has: its own, or the mean over the iteration's tiles", \
+    "reward=paper")                                                                                                                        \
   X(REAL, tile_cost, 1, 1e-6, 1e6, AT_SOLVE, NULL,                                                                                         \
-    "C(a) of equation 11 for a tile at FP64, half and a quarter of it below (reward paper): 1 by share, 8 by bytes of a value")            \
-  X(REAL, clip, 0.2, 1e-6, 10, AT_SOLVE, NULL, "of the ratio of probabilities")                                                            \
-  X(REAL, value_weight, 0.25, 0, 100, AT_SOLVE, NULL, "of the value's loss")                                                               \
-  X(REAL, entropy_weight, -1, -1, 100, AT_SOLVE, NULL, "of the entropy; -1: 0.02 with the reward paper, else 0.002")                       \
+    "C(a) of equation 11 for a tile at FP64, half and a quarter of it below: 1 by share, 8 by bytes of a value", "reward=paper")           \
+  X(REAL, clip, 0.2, 1e-6, 10, AT_SOLVE, NULL, "of the ratio of probabilities", "state=paper")                                             \
+  X(REAL, value_weight, 0.25, 0, 100, AT_SOLVE, NULL, "of the value's loss", "state=paper")                                                \
+  X(REAL, entropy_weight, -1, -1, 100, AT_SOLVE, NULL, "of the entropy; -1: 0.02 with the reward paper, else 0.002", "state=paper")        \
   X(REAL, gradient_clip, 0.5, 1e-6, 1e9, AT_SOLVE, NULL, "largest norm of a gradient")                                                     \
   X(INTEGER, lanes, 0, 0, 4096, AT_SOLVE, NULL,                                                                                            \
-    "solves that run side by side, each with an equal part of an update's transitions; 0: 8, or about 32 on a GPU")                        \
+    "solves that run side by side, each with an equal part of an update's transitions; 0: 8, or about 32 on a GPU", "state=paper")         \
   X(CHOICE, compete, 0, 0, 2, AT_SOLVE, "auto|yes|no",                                                                                     \
     "at the end keep the fastest of what was learned, of FP64, FP32 and 16 bits throughout, and with the state features of auto and "      \
     "budget, "                                                                                                                             \
@@ -79,11 +83,12 @@ enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
 HT_OPTION_STRUCT(ht_train_options, HT_TRAIN_OPTIONS);
 
 void ht_train_options_set_defaults(ht_train_options *options);
-ht_status ht_train_options_set(ht_context *ctx, ht_train_options *options, const char *name, const char *value);
+/* given: the options that were, a bit each. */
+ht_status ht_train_options_set(ht_context *ctx, ht_train_options *options, const char *name, const char *value, uint64_t *given);
 /* What auto and the numbers that stand for it mean, put in their place: the paper's values with its reward. */
 void ht_train_options_settle(ht_train_options *options);
-/* Of settled options, whether they go together: HT_BAD_OPTION with the sentence. */
-ht_status ht_train_options_check(ht_context *ctx, const ht_train_options *options);
+/* Of settled options, whether they go together and those that were given have an effect: HT_BAD_OPTION with the sentence. */
+ht_status ht_train_options_check(ht_context *ctx, const ht_train_options *options, uint64_t given);
 /* The value as text. */
 void ht_train_options_print(const ht_train_options *options, int index, char text[HT_OPTION_TEXT_SIZE]);
 

@@ -2,6 +2,7 @@
 #include "train/saving.h"
 #include <math.h>
 #include <string.h>
+#include "base/number.h"
 #include "halftone/solver.h"
 #include "solver/chooser.h"
 #include "train/view.h"
@@ -54,11 +55,10 @@ static ht_status refer(const ht_environment *e, int right_side, ht_course *c, ht
     (*fallen)[c->iteration] = fmin(c->norm_r / c->norm_0, (*fallen)[c->iteration - 1]);
   }
   HT_CHECK(e->ctx, !ht_stop_requested(e->ctx), HT_INTERRUPTED, "training was interrupted before its first episode");
-  HT_CHECK(
-      e->ctx, c->reached, HT_BAD_MATRIX,
-      "training needs a matrix that CG solves in FP64, and right-hand side %d of %s is not solved after %lld iterations; more iterations "
-      "or a larger rtol may help",
-      right_side, e->matrix->source[0] ? e->matrix->source : "this one", (long long)c->iteration);
+  HT_CHECK(e->ctx, c->reached, HT_BAD_MATRIX,
+           "training needs a matrix that CG solves in FP64, and right-hand side %d of %s is not solved after %s; more iterations "
+           "or a larger rtol may help",
+           right_side, e->matrix->source[0] ? e->matrix->source : "this one", ht_number_of(c->iteration, "iteration").text);
   s->price[right_side] = (ht_price){.facts = &s->facts,
                                     .fallen = *fallen,
                                     .iterations_64 = c->iteration,

@@ -1,9 +1,14 @@
 /* A training's state as bytes, and taking it up again. SPDX-License-Identifier: BSD-3-Clause */
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include "base/number.h"
 #include "base/random.h"
+#include "halftone/version.h"
 #include "train/device.h"
 
-static const char MAGIC[16] = "halftone-train3";
+static const char MAGIC[16] = "halftone-train4";
+enum { MAGIC_NAME = 14 }; /* without the number, that other versions of the program may have otherwise */
 
 /* Walks over the pieces of the state in order, and measures, writes or reads each. */
 typedef struct walk {
@@ -54,13 +59,23 @@ static ht_status pieces(walk *w, ht_trainer *t) {
   return HT_OK;
 }
 
-/* A number that tells options and matrices apart; how long to train, and where, may change. */
+/* How long to train, how that is judged, and where, may change from run to run: what else there is belongs to the training. Not settled. */
+static ht_train_options lasting(const ht_train_options *options) {
+  ht_train_options o = *options, defaults;
+  ht_train_options_set_defaults(&defaults);
+  o.episodes = defaults.episodes;
+  o.patience = defaults.patience;
+  o.lanes = defaults.lanes;                                      /* the header has them */
+  if (o.state == HT_STATE_PAPER) o.interval = defaults.interval; /* chosen at the end */
+  o.judge = defaults.judge;
+  o.compete = defaults.compete;
+  memcpy(o.backend, defaults.backend, sizeof o.backend);
+  return o;
+}
+
+/* A number that tells options and matrices apart. */
 static uint64_t fingerprint(const ht_trainer *t) {
-  ht_train_options o = t->options;
-  o.episodes = o.patience = o.lanes = 0;         /* lanes: the header has them */
-  if (o.state == HT_STATE_PAPER) o.interval = 0; /* chosen at the end */
-  o.judge = o.compete = 0;                       /* what was learned does not depend on it */
-  o.backend[0] = 0;
+  ht_train_options o = lasting(&t->options);
   ht_train_options_settle(&o);
   uint64_t hash = 0;
   char text[HT_OPTION_TEXT_SIZE];
@@ -80,16 +95,76 @@ static uint64_t fingerprint(const ht_trainer *t) {
   return hash;
 }
 
+/* `check` is of all bytes behind it; the texts are for whoever asks what a file is. */
 typedef struct header {
   char magic[16];
-  uint64_t fingerprint, check; /* check: of all bytes behind the header */
-  int64_t episodes, lanes, size;
+  uint64_t check, fingerprint;
+  int64_t size, seed, episodes, updates, transitions, lanes;
+  char version[32], kind[16], reward[16], trained_on[512], options[1024];
 } header;
 
-static uint64_t check_of(const char *bytes, int64_t size) {
+static uint64_t check_of(const void *bytes, int64_t size) {
+  const unsigned char *at = (const unsigned char *)bytes + offsetof(header, fingerprint);
+  int64_t count = size - (int64_t)offsetof(header, fingerprint);
   uint64_t hash = (uint64_t)size;
-  for (int64_t i = 0; i < size; i++) hash = ht_random_mix(hash ^ (uint64_t)(unsigned char)bytes[i]);
+  for (int64_t i = 0; i < count; i++) hash = ht_random_mix(hash ^ at[i]);
   return hash;
+}
+
+/* The options that belong to the training and are not at their defaults, as on the command line. */
+static void print_options(const ht_train_options *options, char *text, size_t size) {
+  ht_train_options o = lasting(options), usual;
+  char value[HT_OPTION_TEXT_SIZE], usual_value[HT_OPTION_TEXT_SIZE];
+  size_t used = 0;
+  ht_train_options_set_defaults(&usual);
+  usual.state = o.state;
+  if (o.reward == HT_REWARD_PAPER) usual.reward = o.reward;
+  ht_train_options_settle(&o);
+  ht_train_options_settle(&usual);
+  usual.state = HT_STATE_PAPER;
+  usual.reward = HT_REWARD_TIME;
+  for (int i = 0; i < ht_train_option_count() && used < size; i++) {
+    ht_train_options_print(&o, i, value);
+    ht_train_options_print(&usual, i, usual_value);
+    if (strcmp(value, usual_value) != 0)
+      used += (size_t)snprintf(text + used, size - used, "%s--%s %s", used ? " " : "", ht_train_option_at(i)->name, value);
+  }
+}
+
+static void fill_header(const ht_trainer *t, int64_t size, header *h) {
+  *h = (header){.fingerprint = fingerprint(t),
+                .size = size,
+                .seed = t->options.seed,
+                .episodes = t->at.episodes,
+                .updates = t->at.updates,
+                .transitions = t->at.transitions,
+                .lanes = t->options.lanes};
+  memcpy(h->magic, MAGIC, sizeof h->magic);
+  snprintf(h->version, sizeof h->version, "%s", ht_version());
+  snprintf(h->kind, sizeof h->kind, "%s", ht_trains_windows(t) ? "window" : "tiles");
+  snprintf(h->reward, sizeof h->reward, "%s", t->options.reward == HT_REWARD_PAPER ? "paper" : "time");
+  snprintf(h->trained_on, sizeof h->trained_on, "%s", t->trained_on);
+  print_options(&t->options, h->options, sizeof h->options);
+}
+
+/* That the bytes are a whole state of this version, and its header. */
+static ht_status read_header(ht_context *ctx, const void *bytes, int64_t size, header *h) {
+  int begins = size >= (int64_t)sizeof h->magic && !memcmp(bytes, MAGIC, MAGIC_NAME);
+  HT_CHECK(ctx, begins, HT_BAD_FORMAT, "expected the state of a training, which begins with '%.*s', found something else%s",
+           (int)MAGIC_NAME, MAGIC, size ? "" : ": nothing");
+  HT_CHECK(ctx, !memcmp(bytes, MAGIC, sizeof MAGIC), HT_BAD_FORMAT,
+           "expected a state of the form %s, found one of another version of halftone; begin the training anew", MAGIC);
+  int whole = size >= (int64_t)sizeof *h;
+  if (whole) memcpy(h, bytes, sizeof *h);
+  HT_CHECK(ctx, whole && h->size == size, HT_BAD_FORMAT,
+           "expected a state of %lld bytes%s, found %lld; the file is damaged or cut short: copy it again, or begin the training anew",
+           (long long)(whole ? h->size : (int64_t)sizeof *h), whole ? "" : " or more", (long long)size);
+  HT_CHECK(ctx, h->check == check_of(bytes, size), HT_BAD_FORMAT,
+           "expected the checksum %016llx of the state, found %016llx; the file is damaged: copy it again, or begin the training anew",
+           (unsigned long long)h->check, (unsigned long long)check_of(bytes, size));
+  HT_CHECK(ctx, h->episodes >= 0 && h->episodes <= size / (int64_t)sizeof(double), HT_BAD_FORMAT,
+           "expected a number of episodes, found %lld; the state is damaged", (long long)h->episodes);
+  return HT_OK;
 }
 
 ht_status ht_trainer_state(ht_trainer *t, const void **bytes, int64_t *size) {
@@ -105,12 +180,35 @@ ht_status ht_trainer_state(ht_trainer *t, const void **bytes, int64_t *size) {
   HT_TRY(t->ctx, ht_allocate(t->ctx, w.at, 1, &t->bytes));
   w = (walk){.what = WRITE, .bytes = t->bytes, .at = sizeof(header)};
   HT_TRY(t->ctx, pieces(&w, t));
-  header h = {.fingerprint = fingerprint(t), .episodes = t->at.episodes, .lanes = t->options.lanes, .size = w.at};
-  memcpy(h.magic, MAGIC, sizeof h.magic);
-  h.check = check_of(w.bytes + sizeof h, w.at - (int64_t)sizeof h);
+  header h;
+  fill_header(t, w.at, &h);
+  memcpy(w.bytes, &h, sizeof h);
+  h.check = check_of(w.bytes, w.at);
   memcpy(w.bytes, &h, sizeof h);
   *bytes = t->bytes;
   *size = w.at;
+  return HT_OK;
+}
+
+/* The pieces in their places, once all is there that they belong to. */
+static ht_status take_up(ht_trainer *t, const void *bytes, const header *h) {
+  HT_TRY(t->ctx, ht_trainer_make_room(t, h->episodes + 1));
+  t->at.episodes = h->episodes;
+  walk w = {.what = MEASURE, .at = sizeof *h};
+  HT_TRY(t->ctx, pieces(&w, t));
+  if (w.at != h->size) {
+    t->at.episodes = 0;
+    HT_FAIL(t->ctx, HT_BAD_FORMAT, "the state of the training is damaged: expected %lld bytes, found %lld", (long long)w.at,
+            (long long)h->size);
+  }
+  w = (walk){.what = READ, .bytes = (char *)bytes, .at = sizeof *h};
+  HT_TRY(t->ctx, pieces(&w, t));
+  if (t->learner) return ht_device_place_network(t);
+  for (int k = 0; t->rollout && k < t->options.lanes; k++) {
+    ht_lane *lane = &t->rollout->lane[k];
+    if (lane->episode >= 0) lane->course.environment = t->environment[lane->episode % t->matrices];
+  }
+  ht_packed_load(&t->ppo->packed, &t->network);
   return HT_OK;
 }
 
@@ -119,35 +217,44 @@ ht_status ht_trainer_resume(ht_trainer *t, const void *bytes, int64_t size) {
   HT_NEED(t->ctx, bytes);
   header h;
   HT_CHECK(t->ctx, !t->prepared, HT_BAD_ARGUMENT, "a training that has begun cannot take up another");
-  int whole = size >= (int64_t)sizeof h;
-  if (whole) memcpy(&h, bytes, sizeof h);
-  HT_CHECK(t->ctx, whole && !memcmp(h.magic, MAGIC, sizeof h.magic), HT_BAD_FORMAT, "the bytes are not the state of a training");
-  HT_CHECK(t->ctx, h.size == size && h.check == check_of((const char *)bytes + sizeof h, size - (int64_t)sizeof h), HT_BAD_FORMAT,
-           "the state of the training is damaged: it should have %lld bytes and has %lld, or some of them have changed", (long long)h.size,
-           (long long)size);
+  HT_TRY(t->ctx, read_header(t->ctx, bytes, size, &h));
   HT_CHECK(t->ctx, h.fingerprint == fingerprint(t), HT_BAD_FORMAT,
-           "the training that is to be resumed had other options or other matrices; give the same ones, or begin anew");
-  HT_CHECK(t->ctx, h.episodes >= 0 && h.episodes <= size / (int64_t)sizeof(double), HT_BAD_FORMAT, "the state of the training is damaged");
+           "the training that is to be resumed was on %s with %s: give the same matrices and options, or begin anew", h.trained_on,
+           *h.options ? h.options : "the usual options");
   HT_CHECK(t->ctx, !t->options.lanes || t->options.lanes == h.lanes, HT_BAD_FORMAT,
-           "the training that is to be resumed had %lld lanes, and not %lld", (long long)h.lanes, (long long)t->options.lanes);
+           "the training that is to be resumed had %s, and not %lld", ht_number_of(h.lanes, "lane").text, (long long)t->options.lanes);
   t->options.lanes = h.lanes;
+  t->started = ht_seconds();
   HT_TRY(t->ctx, ht_trainer_prepare(t));
-  HT_TRY(t->ctx, ht_trainer_make_room(t, h.episodes + 1));
-  t->at.episodes = h.episodes;
-  walk w = {.what = MEASURE, .at = sizeof h};
-  HT_TRY(t->ctx, pieces(&w, t));
-  if (w.at != size) {
-    t->at.episodes = 0;
-    HT_FAIL(t->ctx, HT_BAD_FORMAT, "the state of the training is damaged: expected %lld bytes, found %lld", (long long)w.at,
-            (long long)size);
-  }
-  w = (walk){.what = READ, .bytes = (char *)bytes, .at = sizeof h};
-  HT_TRY(t->ctx, pieces(&w, t));
-  if (t->learner) return ht_device_place_network(t);
-  for (int k = 0; t->rollout && k < t->options.lanes; k++) {
-    ht_lane *lane = &t->rollout->lane[k];
-    if (lane->episode >= 0) lane->course.environment = t->environment[lane->episode % t->matrices];
-  }
-  ht_packed_load(&t->ppo->packed, &t->network);
+  HT_TRY(t->ctx, take_up(t, bytes, &h));
+  t->episodes_before = h.episodes;
+  t->time_s = ht_trainer_elapsed(t);
+  return HT_OK;
+}
+
+/* ---- what a state tells of itself ---- */
+
+static const char *const names[] = {"kind", "reward", "trained_on", "options", "seed", "episodes", "updates", "transitions", "version"};
+enum { COUNT = sizeof names / sizeof *names };
+
+int ht_train_state_about_count(void) { return COUNT; }
+
+ht_status ht_train_state_about_at(ht_context *ctx, const void *bytes, int64_t size, int index, const char **name, char *text,
+                                  size_t text_size) {
+  header h;
+  HT_NEED(NULL, ctx);
+  HT_NEED(ctx, bytes);
+  HT_NEED(ctx, name);
+  HT_NEED(ctx, text);
+  HT_CHECK(ctx, index >= 0 && index < COUNT, HT_BAD_ARGUMENT, "a state tells lines 0 to %d of itself, and was asked for %d", COUNT - 1,
+           index);
+  HT_TRY(ctx, read_header(ctx, bytes, size, &h));
+  const char *texts[COUNT] = {h.kind, h.reward, h.trained_on, h.options, NULL, NULL, NULL, NULL, h.version};
+  const int64_t numbers[COUNT] = {0, 0, 0, 0, h.seed, h.episodes, h.updates, h.transitions, 0};
+  *name = names[index];
+  if (texts[index])
+    snprintf(text, text_size, "%s", texts[index]);
+  else
+    snprintf(text, text_size, "%lld", (long long)numbers[index]);
   return HT_OK;
 }

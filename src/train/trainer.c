@@ -37,7 +37,7 @@ ht_status ht_trainer_set_option(ht_trainer *t, const char *name, const char *val
   HT_NEED(t->ctx, value);
   HT_CHECK(t->ctx, !t->prepared, HT_BAD_ARGUMENT,
            "the options of a training that has begun cannot be changed: set '%s' before the first run", name);
-  HT_TRY(t->ctx, ht_train_options_set(t->ctx, &t->options, name, value));
+  HT_TRY(t->ctx, ht_train_options_set(t->ctx, &t->options, name, value, &t->given));
   return HT_OK;
 }
 
@@ -178,8 +178,10 @@ static ht_status learn_once(ht_trainer *t) {
   return HT_OK;
 }
 
-void ht_trainer_tell(ht_trainer *t, ht_train_phase phase) {
-  t->phase_solves = phase == t->phase ? t->phase_solves + 1 : 0;
+double ht_trainer_elapsed(const ht_trainer *t) { return t->time_s + (ht_seconds() - t->started); }
+
+void ht_trainer_tell(ht_trainer *t, ht_train_phase phase, int64_t solves) {
+  t->phase_solves = phase == t->phase ? t->phase_solves + solves : solves;
   t->phase = phase;
   if (!t->progress) return;
   int64_t first = window_start(t);
@@ -193,7 +195,7 @@ void ht_trainer_tell(ht_trainer *t, ht_train_phase phase) {
                                  .best_return = t->at.best_mean > -INFINITY ? t->at.best_mean : NAN,
                                  .mean_iterations = mean_iterations(t, first),
                                  .traffic = isfinite(t->at.best_traffic) ? t->at.best_traffic : NAN,
-                                 .elapsed_s = ht_seconds() - t->started};
+                                 .elapsed_s = ht_trainer_elapsed(t)};
   if (t->progress(t->progress_user, &now)) ht_context_request_stop(t->ctx);
 }
 
@@ -205,13 +207,15 @@ static void describe(const ht_trainer *t, ht_train_report *r, const char *outcom
   r->tiles = 0;
   for (int k = 0; k < t->matrices; k++) r->tiles += (ht_matrix_rows(t->matrix[k]) + HT_COLUMN_BLOCK - 1) / HT_COLUMN_BLOCK;
   r->episodes = t->at.episodes;
+  r->episodes_before = t->episodes_before;
   r->transitions = t->at.transitions;
   r->updates = t->at.updates;
   r->return_first = mean_return(t, 0, first);
   r->return_last = mean_return(t, window_start(t), t->at.episodes);
   r->return_best = t->at.best_mean > -INFINITY ? t->at.best_mean : NAN;
   r->entropy = t->at.updates && !ht_trains_windows(t) ? t->at.entropy : NAN;
-  r->time_s = ht_seconds() - t->started;
+  r->time_s = t->time_s;
+  r->time_prepare_s = t->time_prepare_s;
   r->time_rollout_s = t->time_rollout_s;
   r->time_update_s = t->time_update_s;
   r->time_judge_s = t->time_judge_s;
@@ -223,7 +227,7 @@ static ht_status learn(ht_trainer *t, const char **outcome) {
   while (t->at.episodes < t->options.episodes && !ht_stop_requested(t->ctx)) {
     HT_TRY(t->ctx, learn_once(t));
     int settled = has_settled(t);
-    ht_trainer_tell(t, HT_TRAIN_LEARNS);
+    ht_trainer_tell(t, HT_TRAIN_LEARNS, 0);
     if (!settled || t->at.episodes >= t->options.episodes) continue;
     *outcome = "settled";
     break;
@@ -238,10 +242,11 @@ ht_status ht_trainer_run(ht_trainer *t, ht_train_report *report) {
   t->started = ht_seconds();
   t->phase = HT_TRAIN_LEARNS; /* none that is told of next */
   ht_train_report_clear(report);
-  ht_trainer_tell(t, HT_TRAIN_PREPARES);
+  ht_trainer_tell(t, HT_TRAIN_PREPARES, 0);
   HT_TRY(t->ctx, ht_trainer_prepare(t));
   HT_TRY(t->ctx, learn(t, &outcome));
   HT_TRY(t->ctx, ht_trainer_judge(t, report));
+  t->time_s = ht_trainer_elapsed(t);
   describe(t, report, report->judged ? outcome : "interrupted");
   ht_context_clear_stop(t->ctx); /* it was followed */
   return HT_OK;

@@ -22,6 +22,7 @@ typedef struct ht_train_counters {
 struct ht_trainer {
   ht_context *ctx;
   ht_train_options options;
+  uint64_t given; /* those that were set */
   int matrices;
   const ht_matrix *matrix[HT_MOST_MATRICES];
   ht_environment *environment[HT_MOST_MATRICES];
@@ -47,10 +48,11 @@ struct ht_trainer {
   int64_t *iterations, room;
   int64_t interval;
   char fastest[16], contest[256]; /* chosen and contest of ht_learned */
-  double started;                 /* of the run on its way */
+  int64_t episodes_before;        /* of the runs that this one goes on from */
+  double started, time_s;         /* of what is on its way; all before it, since the trainer was created */
   ht_train_phase phase;           /* that a callback was last told of */
   int64_t phase_solves;
-  double time_rollout_s, time_update_s, time_judge_s, time_contest_s;
+  double time_prepare_s, time_rollout_s, time_update_s, time_judge_s, time_contest_s;
   void *bytes; /* what was last handed out */
 };
 
@@ -62,8 +64,10 @@ ht_status ht_trainer_prepare(ht_trainer *trainer);
 void ht_trainer_forget(ht_trainer *trainer);
 /* trainer.c: for the history of so many episodes. */
 ht_status ht_trainer_make_room(ht_trainer *trainer, int64_t episodes);
-/* What is being done now, for a callback, which may have the context's stop requested. */
-void ht_trainer_tell(ht_trainer *trainer, ht_train_phase phase);
+/* What is being done now, and how many solves of it were made since this was last told, for a callback, which may have the context's stop
+ * requested. */
+void ht_trainer_tell(ht_trainer *trainer, ht_train_phase phase, int64_t solves);
+double ht_trainer_elapsed(const ht_trainer *trainer); /* seconds, taking up a state included */
 /* verdict.c: a solver for those who compete on the matrix, which FP64 solves in so many iterations: with the training's tolerance and
  * backend, and with `options`, names and values. Not prepared. */
 ht_status ht_trainer_rivals_solver(const ht_trainer *trainer, const ht_matrix *matrix, int64_t iterations_64,

@@ -80,7 +80,7 @@ ht_status ht_trainer_prepare(ht_trainer *t) {
   HT_CHECK(t->ctx, t->matrices > 0, HT_BAD_ARGUMENT, "training needs a matrix: call ht_trainer_add_matrix first");
   double start = ht_seconds();
   ht_train_options_settle(&t->options);
-  HT_TRY(t->ctx, ht_train_options_check(t->ctx, &t->options));
+  HT_TRY(t->ctx, ht_train_options_check(t->ctx, &t->options, t->given));
   HT_TRY(t->ctx, ht_device_choose(t));
   ht_status status = prepare(t);
   if (status != HT_OK) ht_trainer_forget(t);
@@ -89,7 +89,9 @@ ht_status ht_trainer_prepare(ht_trainer *t) {
     if (status != HT_OK) ht_trainer_forget(t);
   }
   if (status != HT_OK) return ht_trace(t->ctx, status, __func__, __FILE__, __LINE__);
-  *(ht_trains_windows(t) ? &t->time_rollout_s : &t->time_judge_s) += ht_seconds() - start; /* whole matrices: all solves to learn from */
+  double to_learn_from = t->window ? t->window->time_grow_s : 0; /* for whole matrices all solves are made here */
+  t->time_rollout_s += to_learn_from;
+  t->time_prepare_s += ht_seconds() - start - to_learn_from;
   t->prepared = 1;
   return HT_OK;
 }

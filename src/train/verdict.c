@@ -17,6 +17,13 @@ static void deploy(ht_trainer *t, const float *weights) {
 /* Solves that are judged: of each matrix one, or one a preconditioner. */
 int ht_trainer_cases(const ht_trainer *t) { return ht_trains_windows(t) ? t->window->cases : t->matrices; }
 
+/* What FP64 does not solve within the iterations that are allowed is left out. */
+static int64_t count_judged(const ht_trainer *t, const ht_judgement *judgement) {
+  int64_t judged = 0;
+  for (int k = 0; k < ht_trainer_cases(t); k++) judged += judgement[k].iterations_64 > 0;
+  return judged;
+}
+
 static ht_status judge_tiles(ht_trainer *t, int64_t interval, ht_judgement *judgement) {
   for (int k = 0; k < t->matrices && !ht_stop_requested(t->ctx); k++) {
     if (t->learner)
@@ -30,17 +37,13 @@ static ht_status judge_tiles(ht_trainer *t, int64_t interval, ht_judgement *judg
 /* All of them; *traffic: their mean. */
 static ht_status judge_all(ht_trainer *t, int64_t interval, ht_judgement *judgement, double *traffic) {
   double sum = 0;
-  int count = ht_trainer_cases(t), judged = 0;
   *traffic = NAN;
   if (ht_trains_windows(t))
     HT_TRY(t->ctx, ht_window_judge(t->window, &t->deployed, judgement));
   else
     HT_TRY(t->ctx, judge_tiles(t, interval, judgement));
-  for (int k = 0; k < count; k++) {
-    judged += judgement[k].iterations_64 > 0;
-    sum += judgement[k].time;
-  }
-  *traffic = sum / judged;
+  for (int k = 0; k < ht_trainer_cases(t); k++) sum += judgement[k].time;
+  *traffic = sum / (double)count_judged(t, judgement);
   return HT_OK;
 }
 
@@ -99,8 +102,9 @@ static int64_t count_missed(const ht_trainer *t, const ht_judgement *judgement) 
 
 /* One of the solves that the end is about, which are followed. */
 static ht_status judge_at_end(ht_trainer *t, int64_t interval, ht_judgement *judgement, double *traffic) {
-  ht_trainer_tell(t, HT_TRAIN_JUDGES);
+  ht_trainer_tell(t, HT_TRAIN_JUDGES, 0);
   HT_TRY(t->ctx, judge_all(t, interval, judgement, traffic));
+  ht_trainer_tell(t, HT_TRAIN_JUDGES, count_judged(t, judgement));
   return HT_OK;
 }
 
@@ -155,13 +159,14 @@ static ht_status judge_windows_at_end(ht_trainer *t, ht_judgement *j, ht_train_r
 }
 
 static void describe_solves(const ht_trainer *t, const ht_judgement *j, ht_train_report *report) {
-  int cases = ht_trainer_cases(t), judged = 0;
+  int cases = ht_trainer_cases(t);
+  double judged = (double)count_judged(t, j);
   report->judged = 1;
+  report->solves = count_judged(t, j);
   report->missed = count_missed(t, j);
   report->interval = t->interval;
   report->iterations = report->iterations_f64 = 0;
   report->share_f64 = report->share_f32 = report->share_16 = report->residual_true = report->residual_true_f64 = 0;
-  for (int k = 0; k < cases; k++) judged += j[k].iterations_64 > 0;
   for (int k = 0; k < cases; k++) {
     report->iterations += j[k].iterations;
     report->iterations_f64 += j[k].iterations_64;
@@ -197,7 +202,7 @@ static int is_measured(const ht_trainer *t) {
 /* Half as long as the training took is enough for a clock, but for a small one. */
 static double seconds_to_compete(const ht_trainer *t) {
   static const double LEAST = 2;
-  return fmax(LEAST, (ht_seconds() - t->started) / 2);
+  return fmax(LEAST, (ht_trainer_elapsed(t) - t->time_contest_s) / 2);
 }
 
 static ht_status run_contest(ht_trainer *t, ht_contest *contest) {
@@ -209,7 +214,7 @@ static ht_status let_compete(ht_trainer *t, ht_train_report *report) {
   ht_contest contest;
   double start = ht_seconds();
   if (t->options.compete != HT_COMPETE_YES || ht_stop_requested(t->ctx)) return HT_OK;
-  ht_trainer_tell(t, HT_TRAIN_COMPETES);
+  ht_trainer_tell(t, HT_TRAIN_COMPETES, 0);
   ht_status status = run_contest(t, &contest);
   if (status != HT_OK && ht_device_is_left(t, status)) status = run_contest(t, &contest);
   if (status != HT_OK) return ht_trace(t->ctx, status, __func__, __FILE__, __LINE__);

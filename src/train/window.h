@@ -63,6 +63,7 @@ typedef struct ht_window {
   int64_t rows, learned_rows; /* of the longest pass; of the one to learn from */
   int trees;                  /* that are learned from */
   int64_t iterations;         /* of these solves, with the action that they begin with, in the mean */
+  double time_grow_s;         /* that all the solves to learn from took */
 } ht_window;
 
 /* Whether cases are solved side by side, a thread each; else one after the other, by all threads. */

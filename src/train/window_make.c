@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/number.h"
 #include "solver/chooser.h"
 #include "train/dense.h"
 #include "train/window.h"
@@ -47,11 +48,11 @@ static ht_status refer(const ht_window *r, ht_window_worker *w) {
     int limited = w->report.outcome == HT_CONVERGED || w->report.outcome == HT_ITERATION_LIMIT;
     HT_CHECK(w->ctx, limited, HT_BAD_MATRIX, "training needs a matrix that CG solves in FP64, and %s is none: %s",
              w->matrix->source[0] ? w->matrix->source : "this one", w->report.detail);
-    HT_CHECK(
-        w->ctx, w->report.outcome == HT_CONVERGED && w->report.iterations > 0 && count > w->report.iterations, HT_BAD_MATRIX,
-        "training needs a matrix that CG solves in FP64, and %s ends after %lld iterations with ||r|| = %.2e ||b||: %s; more iterations "
-        "or a larger rtol may help",
-        w->matrix->source[0] ? w->matrix->source : "this one", (long long)w->report.iterations, w->report.residual_true, w->report.detail);
+    HT_CHECK(w->ctx, w->report.outcome == HT_CONVERGED && w->report.iterations > 0 && count > w->report.iterations, HT_BAD_MATRIX,
+             "training needs a matrix that CG solves in FP64, and %s ends after %s with ||r|| = %.2e ||b||: %s; more iterations "
+             "or a larger rtol may help",
+             w->matrix->source[0] ? w->matrix->source : "this one", ht_number_of(w->report.iterations, "iteration").text,
+             w->report.residual_true, w->report.detail);
     w->iterations_64[k] = w->report.iterations;
     HT_TRY(w->ctx, ht_allocate(w->ctx, count, sizeof(double), &w->fallen[k]));
     for (int64_t i = 0; i <= w->report.iterations; i++) w->fallen[k][i] = i ? fmin(history[i], w->fallen[k][i - 1]) : history[i];
@@ -97,9 +98,10 @@ static ht_status refer_all(ht_window *r) {
   HT_TRY(r->ctx, ht_window_failure(r));
   for (int k = 0; k + 1 < r->cases; k += 2)
     HT_CHECK(r->ctx, !r->worker[k].idle || !r->worker[k + 1].idle, HT_BAD_MATRIX,
-             "training needs a matrix that CG solves in FP64, and %s takes more than %lld iterations; more iterations or a larger rtol may "
+             "training needs a matrix that CG solves in FP64, and %s takes more than %s; more iterations or a larger rtol may "
              "help",
-             r->worker[k].matrix->source[0] ? r->worker[k].matrix->source : "this one", (long long)r->options->max_iterations);
+             r->worker[k].matrix->source[0] ? r->worker[k].matrix->source : "this one",
+             ht_number_of(r->options->max_iterations, "iteration").text);
   return HT_OK;
 }
 
@@ -153,7 +155,9 @@ static ht_status make_all(ht_window *r, int matrices, const ht_matrix *const *ma
     HT_TRY(r->ctx, make_worker(r, &r->worker[k], matrix[both ? k / 2 : k], ht_window_precond(r, k)));
   }
   HT_TRY(r->ctx, refer_all(r));
+  double start = ht_seconds();
   HT_TRY(r->ctx, grow_all(r));
+  r->time_grow_s = ht_seconds() - start;
   count_rows(r);
   return HT_OK;
 }

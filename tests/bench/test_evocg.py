@@ -152,6 +152,15 @@ class Experiments(unittest.TestCase):
         self.run_one("precision", "--measured")
         self.assertEqual((self.out / "out/measured-cpu.json").read_text(), again)
 
+    def test_what_is_left_out_is_told_once(self):
+        r = subprocess.run([EVOCG / "run_all.sh", "0", *self.options, "--backend", "cuda", "--out", str(self.out / "none")], capture_output=True, text=True, timeout=300)
+        told = r.stderr.splitlines()
+        self.assertEqual((r.returncode, len(told)), (0, len(set(told))), r.stderr)
+        self.assertEqual(sum("the time is over;" in l for l in told), 1)
+        for experiment in ("saving", "published"): self.assertEqual(sum(f"{experiment} is left out with --backend cuda" in l for l in told), 1)
+        self.assertIn("left out, since the time is over: trajectories reuse fp8", r.stderr)
+        self.assertTrue(told[-1].endswith("of: training precision rule transfer jacobi cost endtoend"), told[-1])
+
     def test_real_files_take_the_place_of_stand_ins(self):
         folder = self.out / "real/deep"
         folder.mkdir(parents=True)
@@ -206,7 +215,7 @@ class Experiments(unittest.TestCase):
         def of(recipe):
             made.write(HALFTONE, recipe, self.out / "m.npz")
             return common.load(self.out / "m.npz")
-        plain, lifted, held = of("shift 0 stencil2d --size 9"), of("shift 0.5 stencil2d --size 9"), of("ground 4 neumann --points 5 --nx 3 --ny 3 --nz 1")
+        plain, lifted, held = of("shift 0 stencil2d --size 9"), of("shift 0.5 stencil2d --size 9"), of("ground 4 neumann --points 5 --nx 3 --ny 3")
         self.assertEqual(abs(lifted - plain - 0.5 * sp.eye(81)).max(), 0)
         self.assertEqual((held.shape[0], held.nnz), (8, 8 + 16))
         self.assertGreater(np.linalg.eigvalsh(held.toarray())[0], 0.1)

@@ -11,6 +11,13 @@ class Bench(Cli):
         self.assertEqual(run("bench", a, "--repeat", "1")[0], 1)
         self.assertEqual(run("bench", self.a, "--repeat", "1")[0], 0)
 
+    def test_a_count_over_several_right_sides_says_so(self):
+        b = self.made("two.mtx", "%%MatrixMarket matrix array real general\n144 2\n" + "".join(f"{k % 7 + 1}\n" for k in range(288)))
+        self.assertIn("of 2 right-hand sides together", run("bench", self.a, "-b", b, "--repeat", "1")[1])
+        out = run("bench", self.a, "--repeat", "1")[1]
+        self.assertNotIn("right-hand side", out)
+        self.assertIn("medians of 1 interleaved round\n", out)
+
     def test_bench(self):
         status, out, err = run("bench", self.a, "--repeat", "2", "--policy", "fixed:f64,fixed:f32")
         self.assertEqual((status, err), (0, ""))

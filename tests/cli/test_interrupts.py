@@ -50,7 +50,7 @@ class Interrupts(Cli):
         """While it learns, and while what was learned competes, by a clock that is given two seconds."""
         a = self.path("t.npz")
         self.assertEqual(run("gen", "stencil2d", "--size", "100", "-o", a)[0], 0)  # solves of about ten milliseconds
-        for word, more in ((b"of 100000 episodes", ("--episodes", "100000")), (b"competing", ("--episodes", "2", "--judge", "time"))):
+        for word, more in ((b"of 100000  return", ("--episodes", "100000")), (b"competing", ("--episodes", "2", "--judge", "time"))):
             policy, state, master_slave = self.path("p.safetensors"), self.path("state"), pty.openpty()
             process = subprocess.Popen([HALFTONE, "train", str(a), "-o", str(policy), "--save", str(state), *more], stdout=subprocess.PIPE,
                                        stderr=master_slave[1], text=True)

@@ -43,13 +43,14 @@ class LearnedPolicies(Cli):
                  ({"actions": "f64,f8,16"}, None, None, "f64,f8,16"), ({"interval": "often"}, None, None, "'often'"),
                  ({"hidden": "3"}, None, None, "[3, 64]"), ({"hidden": "1e9"}, None, None, "'1e9'"),
                  (None, {"policy.weight": [2, 3]}, None, "[3, 2]"), (None, {"more": [1]}, None, "9"),
+                 (None, {"policy.weight": [3, 2] + [1] * 60}, None, "found [3,2,1,"),
                  (None, None, [nan] + weights[1:], "nan")]
         for metadata, tensors, numbers, words in cases:
             self.fails([str(name), "expected", "found", "train", words], "solve", self.a, "--policy", write_policy(name, metadata, tensors, numbers))
         whole = name.read_bytes()
-        for length in (0, 5, 8, 100, len(whole) // 2, len(whole) - 1):
+        for length, found in ((0, "0 bytes"), (1, "1 byte;"), (9, "1 byte in all"), (100, "92 bytes in all"), (len(whole) - 300, "found 292;"), (len(whole) - 1, "found 591;")):
             name.write_bytes(whole[:length])
-            self.fails([str(name), "expected", "found"], "solve", self.a, "--policy", f"learned:{name}")
+            self.fails([str(name), "expected", found, "cut short"], "solve", self.a, "--policy", f"learned:{name}")
         self.fails([str(self.a), "another kind of file"], "solve", self.a, "--policy", f"learned:{self.a}")
         self.fails(["nowhere", "cannot be opened"], "solve", self.a, "--policy", "learned:nowhere")
         self.fails("did you mean 'learned:FILE'", "solve", self.a, "--policy", "learned:")

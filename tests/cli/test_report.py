@@ -44,13 +44,13 @@ class Trace(Cli):
         """With one column block every product reads the whole matrix at that block's level."""
         a = self.path("one-block.mtx")
         self.assertEqual(run("gen", "stencil2d", "--size", "8", "--coefficients", "lognormal", "--seed", "1", "-o", a)[0], 0)
-        common = ["--no-exactness-flags", "--precond", "none", "--policy-interval", "1", "--stopping", "paper", "--rtol", "1e-9"]
+        common = ["--no-exactness-flags", "--precond", "none", "--stopping", "paper", "--rtol", "1e-9"]
         sweep = {}
         for name, key in (("f64", "bytes_f64"), ("f32", "bytes_f32"), ("bf16", "bytes_16")):
             report = self.solves(a, *common, "--policy", f"fixed:{name}", "--max-iterations", "8", status=1)
             self.assertEqual(report["iterations"], 8)
             sweep[key] = report[key] / 9 if key != "bytes_f64" else None  # the 9th product is made when the limit stops the loop
-        _, report = self.traced("b.json", a, *common, "--policy", "budget", "--max-iterations", "40", status=1)
+        _, report = self.traced("b.json", a, *common, "--policy", "budget", "--policy-interval", "1", "--max-iterations", "40", status=1)
         changes = list(self.counts(report["trace"]))
         self.assertEqual(report["trace"]["blocks"], 1)
         self.assertGreater(len(changes), 1)
@@ -87,6 +87,12 @@ class Trace(Cli):
                 if mark.tag == "path":
                     self.assertNotRegex(mark.get("d"), "nan|inf")
         return root
+
+    def test_iterations_over_several_right_sides_say_so(self):
+        b, report, page = self.made("two.mtx", self.GENERAL.replace("coordinate", "array") + "144 2\n" + "".join(f"{k % 7 + 1}\n" for k in range(288))), self.path("two.json"), self.path("two.html")
+        self.assertEqual(run("solve", self.a, "-b", b, "--report", report, "--quiet")[0], 0)
+        self.assertEqual(run("report", report, "-o", page)[0], 0)
+        self.assertIn(f"<td>{json.loads(report.read_text())['iterations']} in 2 solves</td>", page.read_text())
 
     def test_a_page_of_several_runs(self):
         files = [self.traced(f"{k}.json", self.a, *options)[0]

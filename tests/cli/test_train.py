@@ -24,13 +24,13 @@ class Train(Cli):
         self.assertEqual(report["chosen"], json.loads(run("info", policy, "--json")[1])["chosen"])
         shown = self.train("-o", policy, "--episodes", "2")
         self.assertIn("FP64", shown)
-        self.assertIn("2 were asked for", shown)  # eight end at once
+        self.assertIn("2 episodes asked for", shown)  # eight end at once
         self.assertIn("of it for the competition", shown)
         self.assertEqual(self.train("-o", policy, "--episodes", "2", "--quiet"), "")
 
     def test_a_policy_for_whole_matrices_is_learned_and_used(self):
         policy = self.path("p.safetensors")
-        windows = ["-o", policy, "--state", "features", "--update", "64"]
+        windows = ["-o", policy, "--state", "features"]
         report = json.loads(self.train(*windows, "--episodes", "20", "--json"))
         self.assertEqual((report["options"]["reward"], report["missed"]), ("time", 0))
         self.assertTrue(report["options"]["actions"].startswith("f64"))
@@ -53,12 +53,57 @@ class Train(Cli):
         self.train("-o", parts, "--episodes", "60", "--resume", state)
         self.assertEqual(pathlib.Path(whole).read_bytes(), pathlib.Path(parts).read_bytes())
 
+    def test_times_are_of_this_run_and_add_up(self):
+        policy, state = self.path("p.safetensors"), self.path("state")
+        for more in ([], ["--state", "features"]):
+            first = json.loads(self.train("-o", policy, "--episodes", "20", "--save", state, "--json", *more))
+            second = json.loads(self.train("-o", policy, "--episodes", "60", "--resume", state, "--json", *more))
+            self.assertEqual((first["episodes_before"], second["episodes_before"]), (0, first["episodes"]))
+            self.assertGreater(second["episodes"], first["episodes"])
+            for report in (first, second):
+                parts = [report[f"time_{part}_s"] for part in ("prepare", "rollout", "update", "judge")]
+                self.assertLessEqual(sum(parts), report["time_s"])
+                self.assertGreater(min(parts), 0)
+                self.assertLessEqual(report["time_contest_s"], report["time_judge_s"])
+                self.assertEqual(report["solves"], 2 if more else 1)
+        shown = self.train("-o", policy, "--episodes", "80", "--resume", state, "--state", "features")
+        self.assertIn("20 of them before this run", shown)
+        self.assertIn("in this run: ", shown)
+        self.assertIn(" in 2 solves, and ", shown)
+
+    def test_a_state_tells_of_itself(self):
+        policy, state = self.path("p.safetensors"), self.path("state")
+        self.train("-o", policy, "--episodes", "2", "--seed", "7", "--learning-rate", "1e-3", "--save", state)
+        about = json.loads(run("info", state, "--json")[1])
+        self.assertEqual((about["kind"], about["seed"], about["trained_on"], about["options"]), ("tiles", "7", "a.mtx", "--seed 7 --learning-rate 0.001"))
+        shown = run("info", state)[1]
+        self.assertIn(f"halftone train a.mtx {about['options']} --resume {state}", shown)
+        self.fails([str(state), "--seed 7"], "train", self.a, "-o", policy, "--resume", state)
+        self.train("-o", policy, "--episodes", "20", *about["options"].split(), "--resume", state)
+        self.fails("only with a matrix", "info", state, "--steps", "3")
+        with open(state, "rb") as piped:
+            self.assertEqual(run("train", self.a, "-o", policy, "--episodes", "1", *about["options"].split(), "--resume", "-", "--quiet", stdin=piped)[0::2], (0, ""))
+        self.fails("only one of", "train", "-", "-o", policy, "--resume", "-")
+        whole = state.read_bytes()
+        for bytes_, words in ((whole[:-1], [f"{len(whole)} bytes", f"found {len(whole) - 1}"]), (whole[:100], "cut short"), (whole[:900] + bytes([whole[900] ^ 1]) + whole[901:], "checksum"),
+                              (whole[:14] + b"3" + whole[15:], "another version")):
+            damaged = self.path("damaged")
+            damaged.write_bytes(bytes_)
+            for command in (["info", damaged], ["train", self.a, "-o", policy, "--resume", damaged]):
+                self.fails([str(damaged), *([words] if isinstance(words, str) else words)], *command)
+
+    def test_a_matrix_is_given_once(self):
+        link, policy = self.path("link.mtx"), self.path("p.safetensors")
+        link.symlink_to(self.a)
+        for other in (self.a, link, self.a.parent / "." / self.a.name):
+            self.fails("give each matrix once", "train", self.a, other, "-o", policy)
+
     def test_refusals(self):
         policy = self.path("p.safetensors")
         self.fails("add -o", "train", self.a)
         self.fails("needs a matrix file", "train", "-o", policy)
         self.fails("did you mean '--episodes'", "train", self.a, "-o", policy, "--episode", "3")
-        self.fails("not the state of a training", "train", self.a, "-o", policy, "--resume", self.a)
+        self.fails([str(self.a), "expected the state of a training"], "train", self.a, "-o", policy, "--resume", self.a)
         for backend in ("cuda:", "cuda:x", "cuda:-1"):
             self.fails(["by its number from 0", "cuda:0", backend], "train", self.a, "-o", policy, "--backend", backend)
         for actions in ("f64", "f32,f64", "f64,f31", "f64,f32@0", "f64,budget"):

@@ -66,6 +66,53 @@ class Usage(Cli):
         self.fails("needs a kind", "gen", "-o", self.path("g.mtx"))
         self.fails("-o", "gen", "wathen")
 
+    def test_an_option_without_effect_is_refused(self):
+        g, p = self.path("g.mtx"), self.path("p.safetensors")
+        for option, needs, *words in (("--budget-theta", "--policy auto|budget|learned", "solve", self.a, "--policy", "rule", "--budget-theta", "0.1"),
+                                      ("--policy-interval", "--policy auto|", "solve", self.a, "--policy", "fixed:f32", "--policy-interval", "4"),
+                                      ("--precond-block", "--precond block-jacobi", "solve", self.a, "--precond-block", "4"),
+                                      ("--ic-shift", "--precond ic0", "solve", self.a, "--ic-shift", "0.1"),
+                                      ("--column-sums", "--format tilecsc or --engine paper", "solve", self.a, "--no-column-sums"),
+                                      ("--tile-rows", "--format auto|split|tilecsc", "solve", self.a, "--format", "csr", "--tile-rows", "64"),
+                                      ("--policy", "--format", "solve", self.a, "--format", "csr", "--policy", "fixed:f32"),
+                                      ("--trace", "--report", "solve", self.a, "--trace"),
+                                      ("--ic-shift", "--precond ic0", "bench", self.a, "--ic-shift", "0.1"),
+                                      ("--seed", "--coefficients lognormal|jumps", "gen", "stencil2d", "--seed", "1", "-o", g),
+                                      ("--sigma", "--coefficients lognormal", "gen", "fem2d", "--sigma=2", "--coefficients", "jumps", "-o", g),
+                                      ("--size", "--nx 0 or --ny 0", "gen", "stencil2d", "--size", "3", "--nx", "3", "--ny", "3", "-o", g),
+                                      ("--lanes", "--state paper", "train", self.a, "--state", "features", "--lanes", "8", "-o", p),
+                                      ("--steps", "a matrix", "info", "--steps", "3")):
+            self.fails([f"{option} has an effect only with {needs}", f"leave {option} out"], *words)
+        self.fails("no trace", "bench", self.a, "--trace")
+        self.fails("leave", "gen", "--list", "wathen")
+        self.fails("leave", "help", "--man", "solve")
+        self.fails("no kinds", "help", "solve", "wathen")
+        self.assertFalse(g.exists() or p.exists())
+
+    def test_an_option_with_an_effect_is_taken(self):
+        for options in (["--policy", "budget", "--budget-eta", "0.1"], ["--format", "csr", "--policy", "fixed:f64"], ["--policy", "learned", "--policy-interval", "4"]):
+            self.solves(self.a, *options)
+        self.assertEqual(run("bench", self.a, "--policy", "fixed:f64,budget", "--budget-theta", "0.1", "--repeat", "1")[0::2], (0, ""))
+        self.fails("--budget-theta", "bench", self.a, "--policy", "fixed:f64,rule", "--budget-theta", "0.1")
+        self.fails("--policy has an effect only with --format", "bench", self.a, "--policy", "fixed:f64,rule", "--format", "csr")
+        self.assertEqual(run("bench", self.a, "--repeat", "1", "--format", "csr")[0::2], (0, ""))
+
+    def test_a_config_file_may_say_more_than_has_an_effect(self):
+        config = self.made("c.txt", "ic-shift = 0.1\nrtol = 1e-8\n")
+        status, out, err = run("solve", self.a, "--config", config)
+        self.assertEqual((status, len(err.splitlines())), (0, 1))
+        self.assertIn(f"{config}: --ic-shift has an effect only with --precond ic0", err)
+        self.assertEqual(run("solve", self.a, "--config", config, "--quiet")[2], "")
+        self.assertEqual(run("solve", self.a, "--config", config, "--precond", "ic0")[2], "")
+
+    def test_a_file_is_named_once(self):
+        x, y = self.path("x.mtx"), self.path("y.mtx")
+        self.fails(["-o is given twice", str(x), str(y)], "solve", self.a, "-o", x, "-o", y)
+        self.fails("--repeat is given twice", "bench", self.a, "--repeat=2", "--repeat", "3")
+        self.fails("would be overwritten", "convert", self.a, "-o", self.a)
+        self.assertEqual(run("solve", self.a, "-o", x, "-o", x, "--json", "--json")[0], 0)
+        self.assertEqual(self.solves(self.a, "--rtol", "1e-3", "--rtol", "1e-8")["options"]["rtol"], 1e-8)
+
     def test_empty_arguments_are_wrong_not_fatal(self):
         for args in (["solve", ""], ["solve", self.a, "-o", ""], ["solve", self.a, "-b", ""], ["solve", self.a, "--config", ""],
                      ["info", ""], ["gen", "", "-o", "g.mtx"], ["", ""], ["solve", self.a, "--rtol", ""], ["solve", self.a, "--rtol="]):

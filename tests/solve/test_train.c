@@ -43,7 +43,6 @@ static ht_trainer *make(fixture *f, const char *reward, const char *episodes) {
   assert_int_equal(ht_trainer_set_option(t, "reward", !strcmp(reward, "tiles") ? "time" : reward), HT_OK);
   if (!strcmp(reward, "time")) {
     assert_int_equal(ht_trainer_set_option(t, "state", "features"), HT_OK);
-    assert_int_equal(ht_trainer_set_option(t, "update", "64"), HT_OK);
     assert_int_equal(ht_trainer_set_option(t, "actions", "f64@8,f32@8,16:0.03@16,budget:0.03@8"), HT_OK);
   }
   assert_int_equal(ht_trainer_set_option(t, "episodes", episodes), HT_OK);
@@ -261,6 +260,34 @@ static void every_picked_row_is_written(void **state) {
   ht_matrix_destroy(wide);
 }
 
+static int note_solves(void *user, const ht_train_progress *now) {
+  int64_t *most = user;
+  if (now->solves > most[now->phase]) most[now->phase] = now->solves;
+  return 0;
+}
+
+/* What is told to be judged are solves of the policy, each of them: two passes over two matrices, and nothing of the preparation. */
+static void progress_counts_solves(void **state) {
+  fixture *f = *state;
+  int64_t most[HT_TRAIN_COMPETES + 1] = {0};
+  ht_train_report r;
+  ht_matrix *other;
+  assert_int_equal(generate_line(f->ctx, "stencil2d size=9", &other), HT_OK);
+  ht_trainer *t = make(f, "tiles", "8");
+  assert_int_equal(ht_trainer_add_matrix(t, other, "other"), HT_OK);
+  assert_int_equal(ht_trainer_set_option(t, "interval", "8"), HT_OK);
+  ht_trainer_set_progress(t, note_solves, most);
+  assert_int_equal(ht_trainer_run(t, &r), HT_OK);
+  assert_int_equal(most[HT_TRAIN_PREPARES], 0);
+  assert_int_equal(most[HT_TRAIN_LEARNS], 0);
+  assert_int_equal(most[HT_TRAIN_JUDGES], 4);
+  assert_true(most[HT_TRAIN_COMPETES] >= 2 * HT_RIVALS_FIXED);
+  assert_int_equal(r.solves, 2);
+  assert_true(r.time_prepare_s > 0 && r.time_prepare_s + r.time_rollout_s + r.time_update_s + r.time_judge_s <= r.time_s);
+  ht_trainer_destroy(t);
+  ht_matrix_destroy(other);
+}
+
 static void foreign_and_damaged_states_are_refused(void **state) {
   fixture *f = *state;
   ht_train_report r;
@@ -375,7 +402,6 @@ static void hard_cases_are_left_out(void **state) {
     assert_int_equal(ht_trainer_create(f->ctx, &t), HT_OK);
     assert_int_equal(ht_trainer_set_option(t, "state", "features"), HT_OK);
     assert_int_equal(ht_trainer_set_option(t, "episodes", "10"), HT_OK);
-    assert_int_equal(ht_trainer_set_option(t, "update", "16"), HT_OK);
     assert_int_equal(ht_trainer_set_option(t, "max-iterations", most ? "120" : "5"), HT_OK);
     assert_int_equal(ht_trainer_add_matrix(t, stiff, "stiff"), HT_OK);
     assert_int_equal(ht_trainer_run(t, &r), most ? HT_OK : HT_BAD_MATRIX);
@@ -386,21 +412,21 @@ static void hard_cases_are_left_out(void **state) {
 }
 
 static void states_and_rewards_go_together(void **state) {
-  static const char *const cases[][3][2] = {{{"state", "features"}, {"reward", "paper"}, {"update", "64"}},
+  static const char *const cases[][3][2] = {{{"state", "features"}, {"reward", "paper"}, {"hidden", "8"}},
                                             {{"state", "features"}, {"compete", "no"}, {"judge", "time"}},
-                                            {{"reward", "paper"}, {"judge", "model"}, {"update", "64"}},
-                                            {{"replace", "no"}, {"judge", "time"}, {"update", "64"}},
-                                            {{"actions", "f64,f32"}, {"reward", "time"}, {"update", "64"}},
-                                            {{"precond", "jacobi"}, {"reward", "time"}, {"update", "64"}},
-                                            {{"late", "2"}, {"reward", "paper"}, {"update", "64"}},
-                                            {{"machine", "this"}, {"reward", "time"}, {"update", "64"}},
-                                            {{"credit", "shared"}, {"reward", "time"}, {"update", "64"}},
-                                            {{"tile-cost", "8"}, {"reward", "time"}, {"update", "64"}},
-                                            {{"state", "features"}, {"format", "tilecsc"}, {"update", "64"}},
-                                            {{"state", "features"}, {"replace", "no"}, {"update", "64"}},
-                                            {{"state", "features"}, {"actions", "f32,f64"}, {"update", "64"}},
-                                            {{"state", "features"}, {"actions", "f64"}, {"update", "64"}},
-                                            {{"state", "features"}, {"actions", "f64,f31"}, {"update", "64"}}};
+                                            {{"reward", "paper"}, {"judge", "model"}, {"hidden", "8"}},
+                                            {{"replace", "no"}, {"judge", "time"}, {"hidden", "8"}},
+                                            {{"actions", "f64,f32"}, {"reward", "time"}, {"hidden", "8"}},
+                                            {{"precond", "jacobi"}, {"reward", "time"}, {"hidden", "8"}},
+                                            {{"late", "2"}, {"reward", "paper"}, {"hidden", "8"}},
+                                            {{"machine", "this"}, {"reward", "time"}, {"hidden", "8"}},
+                                            {{"credit", "shared"}, {"reward", "time"}, {"hidden", "8"}},
+                                            {{"tile-cost", "8"}, {"reward", "time"}, {"hidden", "8"}},
+                                            {{"state", "features"}, {"format", "tilecsc"}, {"hidden", "8"}},
+                                            {{"state", "features"}, {"replace", "no"}, {"hidden", "8"}},
+                                            {{"state", "features"}, {"actions", "f32,f64"}, {"hidden", "8"}},
+                                            {{"state", "features"}, {"actions", "f64"}, {"hidden", "8"}},
+                                            {{"state", "features"}, {"actions", "f64,f31"}, {"hidden", "8"}}};
   fixture *f = *state;
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     ht_train_report r;
@@ -576,6 +602,7 @@ int main(void) {
                                      TEST(a_training_goes_on_as_if_it_had_not_stopped),
                                      TEST(lanes_go_with_the_state),
                                      TEST(every_picked_row_is_written),
+                                     TEST(progress_counts_solves),
                                      TEST(foreign_and_damaged_states_are_refused),
                                      TEST(bad_options_are_refused),
                                      TEST(windows_are_learned),

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/context.h"
+#include "base/number.h"
 #include "base/sum.h"
 #include "halftone/options.h"
 #include "halftone/report.h"
@@ -158,6 +159,48 @@ static void every_option_round_trips(void **state) {
   ht_options_destroy(options);
 }
 
+static void options_say_what_they_need(void **state) {
+  static const struct {
+    const char *name, *other, *value;
+    int has_effect;
+  } cases[] = {{"ic-shift", "precond", "jacobi", 0},          {"ic-shift", "precond", "ic0", 1},
+               {"column-sums", "format", "split", 0},         {"column-sums", "format", "tilecsc", 1},
+               {"column-sums", "engine", "paper", 1},         {"budget-theta", "policy", "rule", 0},
+               {"budget-theta", "policy", "learned", 1},      {"budget-theta", "policy", "learned:a.safetensors", 1},
+               {"policy-interval", "policy", "fixed:f64", 0}, {"rtol", "policy", "fixed:f64", 1}};
+  ht_context *ctx = *state;
+  ht_options *options;
+  char needs[256];
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    assert_int_equal(ht_options_create(ctx, &options), HT_OK);
+    assert_int_equal(ht_options_set(options, cases[k].other, cases[k].value), HT_OK);
+    assert_int_equal(ht_options_check(options, cases[k].name), cases[k].has_effect ? HT_OK : HT_BAD_OPTION);
+    if (!cases[k].has_effect) assert_non_null(strstr(ht_context_error(ctx), "has an effect only with --"));
+    for (int i = 0; i < ht_option_count(); i++) { /* what is needed is there */
+      ht_status status = ht_options_check(options, ht_option_at(i)->name);
+      assert_true(status == HT_OK || (status == HT_BAD_OPTION && ht_option_at(i)->needs));
+    }
+    ht_options_destroy(options);
+  }
+  ht_option_needs_text(&(ht_option_info){.needs = "format=tilecsc|csr policy=learned*"}, needs, sizeof needs);
+  assert_string_equal(needs, "--format tilecsc|csr or --policy learned");
+  ht_option_needs_text(&(ht_option_info){.needs = "format=tilecsc|csr policy=learned*"}, needs, 20);
+  assert_true(strlen(needs) < 20);
+  ht_option_needs_text(NULL, needs, sizeof needs);
+  assert_string_equal(needs, "");
+}
+
+static void things_are_counted(void **state) {
+  static const struct {
+    int count;
+    const char *thing, *text;
+  } cases[] = {{1, "run", "1 run"},       {0, "run", "0 runs"},      {2, "matrix", "2 matrices"},
+               {1, "matrix", "1 matrix"}, {3, "entry", "3 entries"}, {2, "array", "2 arrays"}};
+  (void)state;
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+    assert_string_equal(ht_number_of(cases[k].count, cases[k].thing).text, cases[k].text);
+}
+
 static void numbers_round_trip_and_names_are_suggested(void **state) {
   ht_context *ctx = *state;
   ht_options *options;
@@ -303,6 +346,8 @@ int main(void) {
       cmocka_unit_test(the_nth_allocation_fails_cleanly),
       WITH_CONTEXT(threads_are_checked),
       WITH_CONTEXT(every_option_round_trips),
+      WITH_CONTEXT(options_say_what_they_need),
+      cmocka_unit_test(things_are_counted),
       WITH_CONTEXT(numbers_round_trip_and_names_are_suggested),
       WITH_CONTEXT(config_files_name_file_and_line),
       WITH_CONTEXT(config_files_hold_no_zero_bytes),

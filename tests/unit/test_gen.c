@@ -159,6 +159,62 @@ static void every_kind_has_cases_and_words(void **state) {
   assert_null(ht_generator_at(-1));
 }
 
+/* The kind at a small size with one more word or two; NULL: refused. */
+static ht_matrix *make_small(ht_context *ctx, int g, const char *choice, const ht_option_info *with, double value) {
+  char line[200];
+  ht_matrix *a;
+  const char *name = ht_generator_at(g)->name;
+  int used = snprintf(line, sizeof line, "%s%s%s", name, strcmp(name, "wathen") != 0 ? " size=9" : " nx=4 ny=4", choice);
+  if (with) snprintf(line + used, sizeof line - (size_t)used, " %s=%.9g", with->name, value);
+  return generate_line(ctx, line, &a) == HT_OK ? a : NULL;
+}
+
+static int is_same(const ht_matrix *a, const ht_matrix *b) {
+  return a->n == b->n && a->nnz == b->nnz && !memcmp(a->columns, b->columns, (size_t)a->nnz * sizeof *a->columns) &&
+         !memcmp(a->values, b->values, (size_t)a->nnz * sizeof *a->values);
+}
+
+/* Another value of the number, accepted, gives another matrix: one of a few at least, since all seeds but one may draw the same holes. */
+static void check_effect(ht_context *ctx, int g, const char *choice, const ht_option_info *p) {
+  double usual = strtod(p->default_value, NULL);
+  const double of_integer[] = {usual + 1, usual - 1, usual + 2, usual + 5}, of_real[] = {1.7 * usual + 0.01, 0.5 * usual + 1e-3};
+  int whole = p->type == HT_OPTION_INTEGER, accepted = 0, changed = 0;
+  ht_matrix *plain = make_small(ctx, g, choice, NULL, 0);
+  assert_non_null(plain);
+  for (int k = 0; k < (whole ? 4 : 2); k++) {
+    ht_matrix *a = make_small(ctx, g, choice, p, whole ? of_integer[k] : of_real[k]);
+    accepted += a != NULL;
+    changed += a && !is_same(a, plain);
+    ht_matrix_destroy(a);
+  }
+  ht_matrix_destroy(plain);
+  if (accepted && !changed) fail_msg("%s%s: --%s is accepted and changes nothing", ht_generator_at(g)->name, choice, p->name);
+}
+
+static void what_is_accepted_changes_the_matrix(void **state) {
+  for (int g = 0; g < ht_generator_count(); g++)
+    for (int p = 0; p < ht_generator_at(g)->parameters; p++) {
+      const ht_option_info *info = ht_generator_parameter(g, p);
+      if (info->choices || !strcmp(info->name, "size") || !strcmp(ht_generator_at(g)->name, "wathen")) continue;
+      check_effect(*state, g, "", info);
+      for (int c = 0; c < ht_generator_at(g)->parameters; c++) {
+        const ht_option_info *choice = ht_generator_parameter(g, c);
+        for (const char *word = choice->choices; word && *word; word += strcspn(word, "|") + (word[strcspn(word, "|")] == '|')) {
+          char text[64];
+          snprintf(text, sizeof text, " %s=%.*s", choice->name, (int)strcspn(word, "|"), word);
+          check_effect(*state, g, text, info);
+        }
+      }
+    }
+  static const char *const in_vain[] = {"stencil2d seed=1", "mass dimension=2 nz=3", "stencil3d size=3 nx=2 ny=2 nz=2",
+                                        "graph graph=shortcuts degree=4"};
+  for (size_t k = 0; k < sizeof in_vain / sizeof *in_vain; k++) {
+    ht_matrix *a;
+    assert_int_equal(generate_line(*state, in_vain[k], &a), HT_BAD_OPTION);
+    assert_non_null(strstr(ht_context_error(*state), "has an effect only with"));
+  }
+}
+
 static void every_kind_is_canonical_and_symmetric_to_the_bit(void **state) {
   for (int c = 0; c < CASES; c++) {
     ht_matrix *a = make(*state, cases[c]);
@@ -473,6 +529,7 @@ static void exhausted_memory_leaks_nothing(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_kind_has_cases_and_words),
+      cmocka_unit_test(what_is_accepted_changes_the_matrix),
       cmocka_unit_test(every_kind_is_canonical_and_symmetric_to_the_bit),
       cmocka_unit_test(every_kind_is_positive_definite),
       cmocka_unit_test(threads_do_not_change_a_bit),

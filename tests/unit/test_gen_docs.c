@@ -25,7 +25,9 @@ static void print_kind(FILE *out, int g) {
     const ht_option_info *row = ht_generator_parameter(g, p);
     fprintf(out, "| `--%s` | %s | ", row->name, row->default_value);
     print_range(out, row);
-    fprintf(out, " | %s |\n", row->help);
+    char needs[200];
+    ht_option_needs_text(row, needs, sizeof needs);
+    fprintf(out, " | %s%s%s%s |\n", row->help, *needs ? " (with `" : "", needs, *needs ? "`)" : "");
   }
 }
 

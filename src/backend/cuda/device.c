@@ -2,6 +2,7 @@
 #include "backend/cuda/cuda.h"
 #include <stdio.h>
 #include <string.h>
+#include "base/number.h"
 
 enum { LEAST_CAPABILITY = 80, HOST_SCALARS = 64 };
 
@@ -215,8 +216,8 @@ void ht_cuda_about(ht_context *ctx, char *text, size_t size) {
     return;
   }
   if (driver->cuDeviceGetCount(&count) != CUDA_SUCCESS) count = 0;
-  snprintf(text, size, "compiled in; driver for CUDA %d.%d; %d GPU%s", driver->version / 1000, driver->version % 1000 / 10, count,
-           count == 1 ? "" : "s");
+  snprintf(text, size, "compiled in; driver for CUDA %d.%d; %s", driver->version / 1000, driver->version % 1000 / 10,
+           ht_number_of(count, "GPU").text);
   for (int i = 0; i < count; i++) {
     size_t used = strlen(text), bytes = 0;
     char name[128] = "";
