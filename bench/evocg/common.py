@@ -12,6 +12,7 @@ from means import geomean
 import made
 
 LEAST_ITERATIONS, MOST_ITERATIONS = 50, 10000  # of FP64: below and above a run is listed, not averaged
+WORTH_RESIDUAL, WORTH_ITERATIONS = 0.1, 0.5  # by ||b||, by FP64's: an uncertified run beyond either is listed, not averaged
 PAPER_TRAINING = "--reward paper"  # equation 11 with the paper's hyperparameters; training.py has other readings
 SETTINGS = {  # what is compared under which rules
     "cg": dict(precond="none", engine="paper", options=["guard=off", "stopping=paper", "column-sums=off", "format=tilecsc", "ordering=natural"]),
@@ -300,6 +301,17 @@ def reached(row):
     return row["outcome"] in ("converged", "recursive_only")
 
 
+def worth(f, r):
+    """Whether a run that met its test counts in a mean of speeds or iterations: its true residual is certified, or it is a solve of this matrix at
+    all. No low precision makes one iteration of CG do what two of FP64 do, so that half as many are a matrix's that rounding made another."""
+    return reached(r) and (r["outcome"] == "converged" or (r["residual_true"] < WORTH_RESIDUAL and r["iterations"] >= WORTH_ITERATIONS * f["iterations"]))
+
+
+def left_out(pairs):
+    """Names of those that do not count, with their iterations and true residual."""
+    return [f"{r['matrix']} ({r['iterations']} of {f['iterations']}, {r['residual_true']:.2g})" for f, r in pairs if not worth(f, r)]
+
+
 def error_ratio(f, r):
     """Of the errors against the known solution; NaN where one is not known or 0."""
     return r["error_known"] / f["error_known"] if r.get("error_known") and f.get("error_known") else float("nan")
@@ -381,7 +393,7 @@ def publish(args, name, title, parts, data):
     """OUT/NAME.md and OUT/NAME.json. parts: paragraphs and tables."""
     known = about(args)
     where = measured(args)
-    text = f"# {title}\n\n{known['backend']}, {where.get('cpu', known['cpu'])}, {where.get('cores', known['cores'])} cores, {where.get('date', known['date'])}, {where.get('commit', known['commit'])}. Averaged are matrices that FP64 solves in {LEAST_ITERATIONS} to {MOST_ITERATIONS:,} iterations; the others are listed.\n\n" + "\n".join(parts)
+    text = f"# {title}\n\n{known['backend']}, {where.get('cpu', known['cpu'])}, {where.get('cores', known['cores'])} cores, {where.get('date', known['date'])}, {where.get('commit', known['commit'])}. Averaged are matrices that FP64 solves in {LEAST_ITERATIONS} to {MOST_ITERATIONS:,} iterations, and of uncertified runs those that leave a true residual below {WORTH_RESIDUAL:g} ||b|| after at least {WORTH_ITERATIONS:g} of FP64's iterations; the others are listed.\n\n" + "\n".join(parts)
     stem = name if args.backend == "cpu" else f"{name}-cuda"
     (args.out / f"{stem}.md").write_text(text)
     (args.out / f"{stem}.json").write_text(json.dumps(known_numbers(dict(known, **data)), indent=1))

@@ -12,6 +12,7 @@ import sys, tempfile
 from common import *
 
 sys.path.insert(0, str(HERE.parent))
+SLOWER = 1.02
 
 
 def petsc(args, rows):
@@ -61,13 +62,24 @@ def chart(points, path, title):
     path.write_text("\n".join(out + ["</svg>"]))
 
 
+def against_own(own):
+    """Of halftone by itself: where `auto` takes more than 1.02 times FP64's time, and where it alone is not certified."""
+    slower, lost = [], []
+    for name, g in own.items():
+        f, a = g.get("f64"), g.get("auto")
+        if not f or not a or f["outcome"] != "converged": continue
+        if a["loop_s"] > SLOWER * f["loop_s"]: slower.append(f"{name} {times(a['loop_s'] / f['loop_s'])}")
+        if a["outcome"] != "converged": lost.append(f"{name} ({a['outcome']})")
+    return slower, lost
+
+
 def main(argv=None):
     args = parse(parser(__doc__), argv)
     rows = cases(args)
     cg = by_matrix(measure(args, "cg", ["f64", "learned", "rule", "f32", "16", "budget"], rows))
     own = by_matrix(measure(args, "product", ["f64", "auto"], rows))
     peers = petsc(args, rows) if args.backend == "cpu" else {}
-    lines, ratios, shares, points = [], {}, [], {}
+    lines, ratios, shares, points, counts, left = [], {}, [], {}, [], []
     for c in rows:
         name, f, l, d, a = c["name"], *(cg.get(c["name"], {}).get(k) for k in ("f64", "learned")), *(own.get(c["name"], {}).get(k) for k in ("f64", "auto"))
         if not f: continue
@@ -80,18 +92,27 @@ def main(argv=None):
             if not r or not r["loop_s"]: continue # not run, or broken down at once
             points.setdefault(who, []).append((r["nnz"], gflops(r, r["loop_s"])))
             for peer, t in them.items():
-                if t and fair(f) and reached(r): ratios.setdefault((who, peer), []).append(t / r["loop_s"])
+                if t and fair(f) and worth(f, r): ratios.setdefault((who, peer), []).append(t / r["loop_s"])
         for peer, t in them.items():
             if t: points.setdefault(peer, []).append((f["nnz"], gflops(f, t)))
         if share and fair(f): shares.append(min(share, 1))
-        lines.append([name, c["kind"], f["n"], f["nnz"], f["iterations"], *(f"{1e3 * r['loop_s']:.2f}" if r else "-" for r in us.values()), *(f"{1e3 * t:.2f}" if t else "-" for t in them.values()), percent(share), f"{gflops(f, f['loop_s']):.2f}", f"{gflops(a, a['loop_s']):.2f}" if a else "-"])
+        them_it = peers[name]["iterations"] if name in peers else f.get("iterations_cusparse")
+        if them_it and fair(f): counts.append([name, f["iterations"], them_it])
+        if l and fair(f) and reached(l): left += left_out([(f, l)])
+        lines.append([name, c["kind"], f["n"], f["nnz"], f["iterations"], them_it or "-", *(f"{1e3 * r['loop_s']:.2f}" if r else "-" for r in us.values()), *(f"{1e3 * t:.2f}" if t else "-" for t in them.values()), percent(share), f"{gflops(f, f['loop_s']):.2f}", f"{gflops(a, a['loop_s']):.2f}" if a else "-"])
     paper = {"cuSPARSE": "2.52 (at most 4.47)", "PETSc": "3.06 (on the GPU)"}
     summary = [[f"{who} against {peer}", paper.get(peer, "-") if who.endswith("learned") else "-", f"{times(geomean(v))} ({times(min(v))} to {times(max(v))}, {len(v)} matrices)"] for (who, peer), v in ratios.items()]
     summary.append(["product's share of FP64 CG, mean", "67.1 %", f"{percent(mean(shares), 1)} ({'PETSc' if args.backend == 'cpu' else 'cuSPARSE, sample form'})"])
+    off = [abs(ours / theirs - 1) for _, ours, theirs in counts]
+    if off: summary.append(["iterations of FP64 by the peer's: the same, differ by more than 1 %, most", "the same on 47", f"{sum(o == 0 for o in off)}, {sum(o > 0.01 for o in off)} of {len(off)}, {percent(max(off), 1)}"])
+    slower, lost = against_own(own)
+    summary.append(["auto slower than halftone's FP64 by more than 2 %", "-", ", ".join(slower) or "none"])
+    summary.append(["auto not certified where FP64 is", "-", ", ".join(lost) or "none"])
+    summary.append(["learned left out of the means: iterations of FP64's, true residual", "-", ", ".join(left) or "none"])
     chart(points, args.out / f"endtoend-{args.backend}.svg", "GFLOPS against nonzeros")
-    head = ["matrix", "kind", "n", "nnz", "FP64 it.", "Tile-CSC FP64 ms", "learned ms", "halftone FP64 ms", "auto ms", *(["PETSc ms"] if args.backend == "cpu" else ["cuSPARSE ms", "graph ms"]), "product's share", "GFLOPS, Tile-CSC FP64", "GFLOPS, auto"]
-    if args.backend == "cpu" and not peers: head.insert(10, "-")
-    publish(args, "endtoend", "End to end against peers (Sec. 4.2, Figs. 2 and 6)", [beside(summary), table(head, lines)], dict(ratios={f"{w} / {p}": v for (w, p), v in ratios.items()}, shares=shares, points=points, rows=lines))
+    head = ["matrix", "kind", "n", "nnz", "FP64 it.", "peer's it.", "Tile-CSC FP64 ms", "learned ms", "halftone FP64 ms", "auto ms", *(["PETSc ms"] if args.backend == "cpu" else ["cuSPARSE ms", "graph ms"]), "product's share", "GFLOPS, Tile-CSC FP64", "GFLOPS, auto"]
+    if args.backend == "cpu" and not peers: head.insert(11, "-")
+    publish(args, "endtoend", "End to end against peers (Sec. 4.2, Figs. 2 and 6)", [beside(summary), table(head, lines)], dict(ratios={f"{w} / {p}": v for (w, p), v in ratios.items()}, shares=shares, points=points, iterations=counts, slower=slower, lost=lost, left=left, rows=lines))
 
 
 if __name__ == "__main__": main()

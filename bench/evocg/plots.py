@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""One page of plots from the results: speed by matrix, GFLOPS against nonzeros, and of one solve residuals and the precision mix.
+"""One page of plots from the results: speed by matrix, GFLOPS against nonzeros, of one solve residuals and the precision mix, true residuals
+against FP64's (Fig. 7(d)), iterations with the policy that was carried over (Fig. 9), and what the policy and Tile-CSC cost (Fig. 10).
 
 usage: bench/evocg/plots.py [--results bench/results/evocg] [-o docs/evocg-plots.svg] [--curves NAME MATRIX.npz POLICY.safetensors]
 --curves emulates the solve in NumPy (emulate.py), decision by decision, and keeps what is drawn in RESULTS/curves.json.
@@ -72,6 +73,8 @@ def speeds(data):
     p.line([(p.x[0], 1.28), (p.x[1], 1.28)], COLOURS[4], dashed=True, width=1.5)
     for (label, s), colour in zip(series.items(), COLOURS): p.dots([(i, s[n]) for i, n in enumerate(names) if n in s], colour, [f"{n}, {label}:" for n in names if n in s])
     p.legend([(l, c, False) for l, c in zip(series, COLOURS)] + [("the paper's 1.28", COLOURS[4], True)])
+    timed = {n for s in series.values() for n in s}
+    if set(names) - timed: p.out.append(f'<text x="{LEFT + 6}" y="{H - p.bottom - 8}" fill="#888">no dots: solved once, which is no measurement of time, or not converged with any of them</text>')
     for i, n in enumerate(names):
         x, _ = p.at(i, p.y[0])
         p.out.append(f'<text transform="translate({x + 3:.1f},{H - p.bottom + 6}) rotate(-90)" font-size="10" text-anchor="end">{escape(n)}</text>')
@@ -121,6 +124,53 @@ def mixture(curves):
     return p
 
 
+def power(v): return f"1e{round(math.log10(v))}"
+
+
+def true_residuals(data):
+    """Fig. 7(d): each policy's against FP64's, with y = x."""
+    series = {label: [r for r in data[key]["residuals"] if r[2] > 0] for label, key in (("learned, unguarded", "cg:learned"), ("learned, guarded", "guarded:learned")) if key in data}
+    every = [v for s in series.values() for r in s for v in r[1:]]
+    low, high = 10.0 ** math.floor(math.log10(min(every))), 10.0 ** math.ceil(math.log10(max(every)))
+    p = Panel("True residual by ||b||, against that of FP64 (Fig. 7(d))", (low, 100 * low), (low, high), True, True, "FP64", "policy")
+    p.grid([low, 10 * low, 100 * low], [10.0 ** e for e in range(round(math.log10(low)), round(math.log10(high)) + 1, 2)], power)
+    p.line([(low, low), (100 * low, 100 * low)], "#333", dashed=True, width=1)
+    for (label, s), colour in zip(series.items(), COLOURS[1:]): p.dots([r[1:] for r in s], colour, [f"{r[0]}, {label}:" for r in s])
+    p.legend([*((l, c, False) for l, c in zip(series, COLOURS[1:])), ("y = x", "#333", True)])
+    return p
+
+
+def carried_over(rows):
+    """Fig. 9: iterations by FP64's, of the matrix's own policy and of mesh2e1's."""
+    rows = [r for r in rows if r[9] not in ("listed only", "not converged") and r[3] != "-"]
+    p = Panel("Iterations by FP64's, unguarded: own policy and mesh2e1's (Fig. 9)", (-0.5, len(rows) - 0.5), (0, 2), y_title="times FP64", bottom=118)
+    p.grid(ys=[0, 0.5, 1, 1.5, 2])
+    p.line([(p.x[0], 1), (p.x[1], 1)], "#333", width=1)
+    for who, column, colour in (("own", 3, COLOURS[1]), ("mesh2e1's", 4, COLOURS[0])):
+        got = [(i, r) for i, r in enumerate(rows) if r[column] >= WORTH_ITERATIONS * r[2]] # fewer: it broke down
+        p.dots([(i, r[column] / r[2]) for i, r in got], colour, [f"{r[0]}, {who}:" for _, r in got])
+    p.legend([("own policy", COLOURS[1], False), ("mesh2e1's", COLOURS[0], False)])
+    for i, r in enumerate(rows):
+        x, _ = p.at(i, 0)
+        p.out.append(f'<text transform="translate({x + 3:.1f},{H - p.bottom + 6}) rotate(-90)" font-size="10" text-anchor="end">{escape(r[0])}</text>')
+    return p
+
+
+def cost(rows, column, title, number, top, y_title, mark, mark_name):
+    """Fig. 10: a column of the cost table against nonzeros, with the paper's figure."""
+    points = [(r[3], number(r[column]), r[0]) for r in rows if r[column] != "-"]
+    x = (10.0 ** math.floor(math.log10(min(v[0] for v in points))), 10.0 ** math.ceil(math.log10(max(v[0] for v in points))))
+    p = Panel(title, x, (min(0, *(v[1] for v in points)), top), True, x_title="nonzeros", y_title=y_title)
+    p.grid([10.0 ** e for e in range(round(math.log10(x[0])), round(math.log10(x[1])) + 1)], name=power)
+    p.grid(ys=[v for v in range(math.ceil(p.y[0]), top + 1)])
+    p.line([(x[0], mark), (x[1], mark)], COLOURS[4], dashed=True, width=1.5)
+    p.dots([(a, min(b, top)) for a, b, _ in points], COLOURS[0], [f"{name}, {b:.3g}:" for _, b, name in points])
+    p.legend([(mark_name, COLOURS[4], True)])
+    beyond = [f"{name} {b:.1f}" for _, b, name in points if b > top]
+    if beyond: p.out.append(f'<text x="{LEFT + 6}" y="{TOP + 16}" fill="#888">beyond: {escape(", ".join(beyond))}</text>')
+    return p
+
+
 def emulated(name, matrix, policy):
     import numpy as np, emulate
     a = load(matrix)
@@ -144,8 +194,12 @@ def main():
     if args.curves: kept.write_text(json.dumps(emulated(*args.curves)))
     curves = json.loads(kept.read_text())
     read = lambda name: json.loads((args.results / f"{name}-cuda.json").read_text())
-    panels = [speeds(read("precision")), gflops(read("endtoend")["points"]), residuals(curves), mixture(curves)]
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * W}" height="{2 * H}" viewBox="0 0 {2 * W} {2 * H}" font-family="sans-serif" font-size="11"><rect width="{2 * W}" height="{2 * H}" fill="white"/>']
+    precision, costs = read("precision"), read("cost")["rows"]
+    panels = [speeds(precision), gflops(read("endtoend")["points"]), residuals(curves), mixture(curves), true_residuals(precision), carried_over(read("transfer")["cg"]["rows"]),
+              cost(costs, 4, "The policy's part of the time, looking at its K* (Fig. 10(a))", lambda v: float(v.split()[0]), 4, "per cent", 1.09, "the paper's mean, 1.09 %"),
+              cost(costs, 7, "Tile-CSC by CSR, bytes (Fig. 10(b))", float, 4, "times CSR", 1.84, "the paper's 1.84")]
+    height = len(panels) // 2 * H
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * W}" height="{height}" viewBox="0 0 {2 * W} {height}" font-family="sans-serif" font-size="11"><rect width="{2 * W}" height="{height}" fill="white"/>']
     for i, p in enumerate(panels): out += [f'<g transform="translate({i % 2 * W},{i // 2 * H})">', *p.out, "</g>"]
     pathlib.Path(args.output).write_text("\n".join(out + ["</svg>\n"]))
 
