@@ -9,6 +9,7 @@ import argparse
 from common import *
 
 BEGIN, END = "<!-- summary -->", "<!-- end of summary -->"
+NAMES = {"f64": "FP64", "f32": "FP32", "16": "16 bits", "time": "the policy of `time`"}
 
 
 def spread(v): return f"{times(geomean(v))} ({times(min(v))} to {times(max(v))}; {len(v)} matrices)" if v else "-"
@@ -62,6 +63,8 @@ def behind_guard(p):
     yield "behind the guard: speed (best third; timed), iterations, true residual, error (worst): learned", "-", guarded(p, "learned")
     yield "policy of the reward `time`", "-", guarded(p, "time")
     yield "settled: the fastest of these and of FP64, 32 and 16 bits", "-", f"**{guarded(p, 'settled')}**"
+    kinds = [r[-1] for r in p["fixed"]["rows"] if r[-1] != "-"]
+    yield "what it settled on", "-", ", ".join(f"{NAMES.get(k, k)} on {kinds.count(k)}" for k in sorted(set(kinds), key=kinds.count, reverse=True))
     for who, name in (("f32", "FP32"), ("16", "16 bits with column sums"), ("budget", "error budget"), ("rule", "the rule")): yield name, "-", guarded(p, who)
     yield "FP64's own error on halftone's engine by that on this one", "-", spread(own)
     yield "settled, learned against the better of FP32 and 16 bits", "-", both("best fixed")
@@ -73,6 +76,8 @@ def other_experiments(t, j, r, c):
     cg = t["cg"]
     total = sum(cg[k] for k in ("faster", "no gain", "not converged", "not timed"))
     yield "4.5: transfer from mesh2e1: faster, no gain, not timed, not converged", "23, 15, -, 9 of 47", f"**{cg['faster']}** ({times(cg['speed_of_faster'])}), {cg['no gain']}, {cg['not timed']}, {cg['not converged']} of {total}; the true residual meets the tolerance on {cg['truly_converged']}"
+    yield "not converged", "not told", listed_all([r[0] for r in cg["rows"] if r[9] == "not converged"])
+    yield "the same behind the guard: faster, no gain, not timed, not certified", "not run", ", ".join(str(t["guarded"][k]) for k in ("faster", "no gain", "not timed", "not converged"))
     yield "4.6: Jacobi without retraining: own FP64, iterations", "1.15, +4.99 %", f"{times(j['speed'])} ({j['timed']} matrices), {signed(j['iterations'])} ({j['matrices']})"
     yield "left out", "-", listed_all(j["left"])
     yield "Jacobi against cuSPARSE's", "4.17", times(j["cusparse"])

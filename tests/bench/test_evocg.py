@@ -48,6 +48,18 @@ class Formats(unittest.TestCase):
             self.assertEqual(emulate.quantise(np.array([1e9]), name)[0], numbers[-1])
 
 
+class Averages(unittest.TestCase):
+    def test_what_counts(self):
+        """Certified runs do, whatever they took; others with a residual that is a solution's, after as many iterations as such a solve needs."""
+        f64 = dict(matrix="m", iterations=100, outcome="converged", residual_true=1e-10, share_64=1.0, pairs=3, speedup=1.0)
+        run = lambda outcome, iterations, residual: dict(f64, outcome=outcome, iterations=iterations, residual_true=residual)
+        counts = [run("converged", 40, 1e-10), run("recursive_only", 100, 1e-3), run("recursive_only", 50, 0.09)]
+        left = [run("recursive_only", 49, 1e-3), run("recursive_only", 110, 0.1), run("iteration_limit", 100, 1e-3), run("broke_down", 60, 1e-3)]
+        self.assertTrue(all(common.worth(f64, r) for r in counts))
+        self.assertFalse(any(common.worth(f64, r) for r in left))
+        self.assertEqual(common.left_out([(f64, r) for r in left[:2] + counts]), ["m (49 of 100, 0.001)", "m (110 of 100, 0.1)"])
+
+
 class Made(unittest.TestCase):
     def test_dubcova(self):
         """Sizes, entries and how often each comes are Dubcova1's."""
