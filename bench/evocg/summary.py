@@ -19,11 +19,11 @@ def listed_all(names): return f"{len(names)}: {', '.join(names)}" if names else 
 
 
 def guarded(p, who):
-    """Speed and its best third, iterations, true residual, error and its worst, and what is not certified."""
+    """Speed, its least and its best third, iterations, true residual, error and its worst, and what is not certified."""
     a = p.get(f"guarded:{who}", {}).get("all")
     if not a: return "-"
     lost, of = p[f"guarded:{who}"]["missed"], a["matrices"] + len(p[f"guarded:{who}"]["lost"])
-    return f"{times(a['speed'])} ({times(a['best_third'])}; {a['timed']}), {signed(a['iterations'])}, {short(a['true_ratio'])}, {short(a['error_ratio'])} ({short(a['error_worst'])})" + (f"; {len(lost)} of {of} not certified: {', '.join(lost)}" if lost else "")
+    return f"{times(a['speed'])} ({times(a['slowest'])}, {times(a['best_third'])}; {a['timed']}), {signed(a['iterations'])}, {short(a['true_ratio'])}, {short(a['error_ratio'])} ({short(a['error_worst'])})" + (f"; {len(lost)} of {of} not certified: {', '.join(lost)}" if lost else "")
 
 
 def against_peers(e):
@@ -60,7 +60,7 @@ def behind_guard(p):
     fixed = p["fixed"]["ratios"]
     both = lambda to: "; ".join(spread(fixed.get(f"{who} / {to}")) for who in ("settled", "learned"))
     own = p["own_errors"]
-    yield "behind the guard: speed (best third; timed), iterations, true residual, error (worst): learned", "-", guarded(p, "learned")
+    yield "behind the guard: speed (slowest, best third; timed), iterations, true residual, error (worst): learned", "-", guarded(p, "learned")
     yield "policy of the reward `time`", "-", guarded(p, "time")
     yield "settled: the fastest of these and of FP64, 32 and 16 bits", "-", f"**{guarded(p, 'settled')}**"
     kinds = [r[-1] for r in p["fixed"]["rows"] if r[-1] != "-"]
