@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """One page of plots from the results: speed by matrix, GFLOPS against nonzeros, of one solve residuals and the precision mix, true residuals
-against FP64's (Fig. 7(d)), iterations with the policy that was carried over (Fig. 9), and what the policy and Tile-CSC cost (Fig. 10).
+against FP64's (Fig. 7(d)), trajectories (Figs. 8 and 9), iterations with the policy that was carried over, and what the policy and Tile-CSC cost
+(Fig. 10).
 
-usage: bench/evocg/plots.py [--results bench/results/evocg] [-o docs/evocg-plots.svg] [--curves NAME MATRIX.npz POLICY.safetensors]
---curves emulates the solve in NumPy (emulate.py), decision by decision, and keeps what is drawn in RESULTS/curves.json.
+usage: bench/evocg/plots.py [--results bench/results/evocg] [-o docs/evocg-plots.svg] [--curves NAME MATRIX.npz POLICY.safetensors] [--trajectories OUT]
+--curves emulates the solve in NumPy (emulate.py), decision by decision, and keeps what is drawn in RESULTS/curves.json; --trajectories does so with
+the matrices and policies that the experiments left in OUT, and keeps RESULTS/figures.json.
 """
 import argparse
 from xml.sax.saxutils import escape
@@ -12,6 +14,7 @@ from common import *
 
 COLOURS = ["#1b6ca8", "#d1495b", "#e09f3e", "#2e933c", "#555555", "#a0a0a0"]
 LEVELS = {"FP64": "#1b6ca8", "FP32": "#e09f3e", "16 bits": "#d1495b"}
+DASHES = "5 4"
 W, H, LEFT, RIGHT, TOP, BOTTOM = 600, 390, 58, 22, 58, 44
 
 
@@ -35,8 +38,8 @@ class Panel:
             _, py = self.at(self.x[0], v)
             self.out.append(f'<line x1="{LEFT}" y1="{py:.1f}" x2="{W - RIGHT}" y2="{py:.1f}" stroke="#e4e4e4"/><text x="{LEFT - 6}" y="{py + 4:.1f}" text-anchor="end">{name(v)}</text>')
 
-    def line(self, points, colour, dashed=False, width=2):
-        dash = ' stroke-dasharray="5 4"' if dashed else ""
+    def line(self, points, colour, dashes="", width=2):
+        dash = f' stroke-dasharray="{dashes}"' if dashes else ""
         self.out.append(f'<polyline fill="none" stroke="{colour}" stroke-width="{width}"{dash} points="{" ".join("%.1f,%.1f" % self.at(*p) for p in points)}"/>')
 
     def dots(self, points, colour, names=None):
@@ -70,7 +73,7 @@ def speeds(data):
     p = Panel("Speed against own FP64, the paper's engine on the H200", (-0.5, len(names) - 0.5), (min([0.4, *values]), max([1.4, *values]) * 1.02), y_title="times FP64", bottom=118)
     p.grid(ys=[v / 10 for v in range(4, 30, 2) if p.y[0] <= v / 10 <= p.y[1]])
     p.line([(p.x[0], 1), (p.x[1], 1)], "#333", width=1)
-    p.line([(p.x[0], 1.28), (p.x[1], 1.28)], COLOURS[4], dashed=True, width=1.5)
+    p.line([(p.x[0], 1.28), (p.x[1], 1.28)], COLOURS[4], DASHES, 1.5)
     for (label, s), colour in zip(series.items(), COLOURS): p.dots([(i, s[n]) for i, n in enumerate(names) if n in s], colour, [f"{n}, {label}:" for n in names if n in s])
     p.legend([(l, c, False) for l, c in zip(series, COLOURS)] + [("the paper's 1.28", COLOURS[4], True)])
     timed = {n for s in series.values() for n in s}
@@ -106,7 +109,7 @@ def residuals(curves):
     who = {"FP64": "f64", "learned, unguarded": "learned", "learned, residual replaced": "guarded"}
     colours = (COLOURS[0], COLOURS[1], COLOURS[3])
     for key, colour in zip(who.values(), colours): p.line(list(enumerate(curves[f"{key}_true"])), colour)
-    for key, colour in zip(who.values(), colours): p.line(list(enumerate(curves[f"{key}_recursive"])), colour, dashed=True, width=1.4)
+    for key, colour in zip(who.values(), colours): p.line(list(enumerate(curves[f"{key}_recursive"])), colour, DASHES, 1.4)
     p.legend([(l, c, False) for l, c in zip(who, colours)])
     return p
 
@@ -134,7 +137,7 @@ def true_residuals(data):
     low, high = 10.0 ** math.floor(math.log10(min(every))), 10.0 ** math.ceil(math.log10(max(every)))
     p = Panel("True residual by ||b||, against that of FP64 (Fig. 7(d))", (low, 100 * low), (low, high), True, True, "FP64", "policy")
     p.grid([low, 10 * low, 100 * low], [10.0 ** e for e in range(round(math.log10(low)), round(math.log10(high)) + 1, 2)], power)
-    p.line([(low, low), (100 * low, 100 * low)], "#333", dashed=True, width=1)
+    p.line([(low, low), (100 * low, 100 * low)], "#333", DASHES, 1)
     for (label, s), colour in zip(series.items(), COLOURS[1:]): p.dots([r[1:] for r in s], colour, [f"{r[0]}, {label}:" for r in s])
     p.legend([*((l, c, False) for l, c in zip(series, COLOURS[1:])), ("y = x", "#333", True)])
     return p
@@ -163,11 +166,23 @@ def cost(rows, column, title, number, top, y_title, mark, mark_name):
     p = Panel(title, x, (min(0, *(v[1] for v in points)), top), True, x_title="nonzeros", y_title=y_title)
     p.grid([10.0 ** e for e in range(round(math.log10(x[0])), round(math.log10(x[1])) + 1)], name=power)
     p.grid(ys=[v for v in range(math.ceil(p.y[0]), top + 1)])
-    p.line([(x[0], mark), (x[1], mark)], COLOURS[4], dashed=True, width=1.5)
+    p.line([(x[0], mark), (x[1], mark)], COLOURS[4], DASHES, 1.5)
     p.dots([(a, min(b, top)) for a, b, _ in points], COLOURS[0], [f"{name}, {b:.3g}:" for _, b, name in points])
     p.legend([(mark_name, COLOURS[4], True)])
     beyond = [f"{name} {b:.1f}" for _, b, name in points if b > top]
     if beyond: p.out.append(f'<text x="{LEFT + 6}" y="{TOP + 16}" fill="#888">beyond: {escape(", ".join(beyond))}</text>')
+    return p
+
+
+def trajectories(title, solves, also=""):
+    """Recursive residuals; a colour a matrix, FP64 solid, its own policy dashed, the one that was carried over dotted."""
+    most = max(points[-1][0] for s in solves.values() for points in s.values())
+    p = Panel(title, (0, most), (1e-11, 10), log_y=True, x_title="iterations: FP64 solid, own policy dashed" + also, y_title="recursive residual by ||b||")
+    p.grid(ticks(most), [10.0 ** e for e in range(-10, 2, 2)], lambda v: f"{v:g}" if v >= 1 or v == 0 else power(v))
+    for (name, s), colour in zip(solves.items(), COLOURS):
+        for who, dash in (("FP64", ""), ("learned", "7 4"), ("mesh2e1", "2 3")):
+            if who in s: p.line(s[who], colour, dash, 1.6)
+    p.legend([(name, colour, False) for name, colour in zip(solves, COLOURS)])
     return p
 
 
@@ -184,18 +199,50 @@ def emulated(name, matrix, policy):
     return out
 
 
+FIGURES = {"Fig. 8": ("Dubcova2", "wathen100", "bodyy4", "ted_B_unscaled"), "Fig. 9": ("minsurfo", "qa8fm", "thermomech_dM", "wathen120", "Dubcova1")}
+
+
+def thinned(history):
+    """Some 120 points of it and the last, as [iteration, residual]."""
+    step = max(len(history) // 120, 1)
+    return [[k, float(f"{v:.3e}")] for k, v in enumerate(history) if k % step == 0 or k == len(history) - 1]
+
+
+def emulated_trajectories(out):
+    """Of Fig. 8 with the matrix's own policy, of Fig. 9 with mesh2e1's too; what has no policy in OUT is left out."""
+    import emulate
+    figures = {}
+    for figure, names in FIGURES.items():
+        args = parse(parser(__doc__), ["--out", out, "--only", ",".join(names), "--no-train"])
+        for case in (c for n in names for c in cases(args) if c["name"] == n):
+            own = policy(args, case["name"] if case["policy"] == "-" else case["policy"])
+            if own is None: continue
+            a = load(matrix(args, case))
+            products = [a, emulate.rounded(a, "fp32"), emulate.rounded(a, "bf16")]
+            got = figures.setdefault(figure, {})[case["name"]] = {"FP64": thinned(emulate.solve(a, products)["history"])}
+            for who, file in (("learned", own), *([("mesh2e1", policy(args, args.transfer))] if figure == "Fig. 9" else [])):
+                network = emulate.Network(file)
+                got[who] = thinned(emulate.solve(a, products, lambda k, p, r, alpha: network.decide(p))["history"])
+    return figures
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--results", type=pathlib.Path, default=ROOT / "bench/results/evocg")
     ap.add_argument("-o", dest="output", default=str(ROOT / "docs/evocg-plots.svg"))
     ap.add_argument("--curves", nargs=3, metavar=("NAME", "MATRIX", "POLICY"))
+    ap.add_argument("--trajectories", metavar="OUT")
     args = ap.parse_args()
-    kept = args.results / "curves.json"
+    kept, figures = args.results / "curves.json", args.results / "figures.json"
+    if args.trajectories: figures.write_text(json.dumps(emulated_trajectories(args.trajectories)))
     if args.curves: kept.write_text(json.dumps(emulated(*args.curves)))
     curves = json.loads(kept.read_text())
     read = lambda name: json.loads((args.results / f"{name}-cuda.json").read_text())
     precision, costs = read("precision"), read("cost")["rows"]
-    panels = [speeds(precision), gflops(read("endtoend")["points"]), residuals(curves), mixture(curves), true_residuals(precision), carried_over(read("transfer")["cg"]["rows"]),
+    panels = [speeds(precision), gflops(read("endtoend")["points"]), residuals(curves), mixture(curves)]
+    solves = json.loads(figures.read_text())
+    panels += [trajectories("Trajectories of Fig. 8, unguarded", solves["Fig. 8"]), trajectories("Trajectories of Fig. 9, unguarded", solves["Fig. 9"], ", mesh2e1's dotted")]
+    panels += [true_residuals(precision), carried_over(read("transfer")["cg"]["rows"]),
               cost(costs, 4, "The policy's part of the time, looking at its K* (Fig. 10(a))", lambda v: float(v.split()[0]), 4, "per cent", 1.09, "the paper's mean, 1.09 %"),
               cost(costs, 7, "Tile-CSC by CSR, bytes (Fig. 10(b))", float, 4, "times CSR", 1.84, "the paper's 1.84")]
     height = len(panels) // 2 * H
