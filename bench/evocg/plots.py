@@ -159,9 +159,8 @@ def carried_over(rows):
     return p
 
 
-def cost(rows, column, title, number, top, y_title, mark, mark_name):
-    """Fig. 10: a column of the cost table against nonzeros, with the paper's figure."""
-    points = [(r[3], number(r[column]), r[0]) for r in rows if r[column] != "-"]
+def cost(points, title, top, y_title, mark, mark_name):
+    """Fig. 10: what it costs against nonzeros, with the paper's figure. points: nonzeros, cost, matrix."""
     x = (10.0 ** math.floor(math.log10(min(v[0] for v in points))), 10.0 ** math.ceil(math.log10(max(v[0] for v in points))))
     p = Panel(title, x, (min(0, *(v[1] for v in points)), top), True, x_title="nonzeros", y_title=y_title)
     p.grid([10.0 ** e for e in range(round(math.log10(x[0])), round(math.log10(x[1])) + 1)], name=power)
@@ -238,13 +237,13 @@ def main():
     if args.curves: kept.write_text(json.dumps(emulated(*args.curves)))
     curves = json.loads(kept.read_text())
     read = lambda name: json.loads((args.results / f"{name}-cuda.json").read_text())
-    precision, costs = read("precision"), read("cost")["rows"]
+    precision, costs = read("precision"), read("cost")
     panels = [speeds(precision), gflops(read("endtoend")["points"]), residuals(curves), mixture(curves)]
     solves = json.loads(figures.read_text())
     panels += [trajectories("Trajectories of Fig. 8, unguarded", solves["Fig. 8"]), trajectories("Trajectories of Fig. 9, unguarded", solves["Fig. 9"], ", mesh2e1's dotted")]
     panels += [true_residuals(precision), carried_over(read("transfer")["cg"]["rows"]),
-              cost(costs, 4, "The policy's part of the time, looking at its K* (Fig. 10(a))", lambda v: float(v.split()[0]), 4, "per cent", 1.09, "the paper's mean, 1.09 %"),
-              cost(costs, 7, "Tile-CSC by CSR, bytes (Fig. 10(b))", float, 4, "times CSR", 1.84, "the paper's 1.84")]
+              cost([(r[3], float(r[4].split()[0]), r[0]) for r in costs["rows"] if r[4] != "-"], "The policy's part of the time, looking at its K* (Fig. 10(a))", 4, "per cent", 1.09, "the paper's mean, 1.09 %"),
+              cost([(r[3], m, r[0]) for r, m in zip(costs["rows"], costs["memory"])], "Tile-CSC by CSR, bytes (Fig. 10(b))", 4, "times CSR", 1.84, "the paper's 1.84")]
     height = len(panels) // 2 * H
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * W}" height="{height}" viewBox="0 0 {2 * W} {height}" font-family="sans-serif" font-size="11"><rect width="{2 * W}" height="{height}" fill="white"/>']
     for i, p in enumerate(panels): out += [f'<g transform="translate({i % 2 * W},{i // 2 * H})">', *p.out, "</g>"]
