@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 try:
     import numpy as np
@@ -58,6 +59,35 @@ class Averages(unittest.TestCase):
         self.assertTrue(all(common.worth(f64, r) for r in counts))
         self.assertFalse(any(common.worth(f64, r) for r in left))
         self.assertEqual(common.left_out([(f64, r) for r in left[:2] + counts]), ["m (49 of 100, 0.001)", "m (110 of 100, 0.1)"])
+
+
+class Page(unittest.TestCase):
+    """The table and the plots of docs/evocg.md, from the results that are kept."""
+    def test_table_takes_the_place_of_the_one_before(self):
+        page = (SOURCE / "docs/evocg.md").read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder) / "page.md"
+            copy.write_text(page)
+            for _ in range(2): subprocess.run([sys.executable, "-B", EVOCG / "summary.py", "--into", copy], check=True, timeout=60)
+            got = copy.read_text()
+        outside = lambda text: (text[:text.index("<!-- summary -->")], text[text.index("<!-- end of summary -->"):])
+        self.assertEqual(outside(got), outside(page))
+        rows = [line for line in got.split("<!-- summary -->")[1].split("<!-- end")[0].splitlines() if line.startswith("| ")]
+        self.assertGreater(len(rows), 20)
+        for line in rows: self.assertEqual(line.count(" | "), 2, line)
+
+    def test_plots(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, "-B", EVOCG / "plots.py", "-o", pathlib.Path(folder) / "page.svg"], check=True, timeout=60)
+            root = xml.etree.ElementTree.parse(pathlib.Path(folder) / "page.svg").getroot()
+        panels, width = [e for e in root if e.tag.endswith("}g")], float(root.get("width"))
+        self.assertEqual(len(panels), 10)
+        for panel in panels:
+            marks = [e for e in panel.iter() if e.tag.endswith(("}circle", "}polyline", "}polygon"))]
+            self.assertGreater(len(marks), 2)
+            for e in marks:
+                numbers = [float(v) for v in re.findall(r"-?[0-9.]+", e.get("points") or f"{e.get('cx')},{e.get('cy')}")]
+                self.assertTrue(all(0 <= v <= width for v in numbers))
 
 
 class Made(unittest.TestCase):
