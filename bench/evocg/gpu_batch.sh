@@ -70,7 +70,7 @@ say "policies: $(ls policies | wc -l), trained: $(ls trained/*.safetensors 2> /d
 
 bench() { # NAME SECONDS options
   local name=$1
-  [ $SECONDS -lt "${UNTIL:-340}" ] || { say "$name: left out"; return; }
+  [ $SECONDS -lt "${UNTIL:-340}" ] || { say "$name: left out"; return 1; }
   timeout 120 ./bench_gpu_cg --out "$out/$name.json" --commit "${COMMIT:-}" --total-seconds "$(times "$2" "$scale")" "${@:3}" > "$out/$name.txt" 2>&1 < /dev/null
   say "$name: $?, $(grep -c '"matrix"' "$out/$name.json") rows"
 }
