@@ -24,16 +24,16 @@ file_of() { [ -e "m/$1.npz" ] && echo "m/$1.npz" || echo "$2"; }
 
 # ---- Training ----
 
-halftone_train() { # SECONDS FILE NAME JSON options
-  timeout --foreground -s INT -k 5 "$1" ./halftone train "$2" -o "trained/$3.safetensors" --reward paper --patience 0 --compete no ${TRAIN:-} --backend "${BACKEND:-cuda}" --json "${@:5}" \
-    > "$out/policies/$4.json" 2> "$out/policies/$4.err" < /dev/null
+halftone_train() { # SECONDS FILE NAME options
+  timeout --foreground -s INT -k 5 "$1" ./halftone train "$2" -o "trained/$3.safetensors" --reward paper --patience 0 --compete no ${TRAIN:-} --backend "${BACKEND:-cuda}" --json "${@:4}" \
+    > "$out/policies/$3.json" 2> "$out/policies/$3.err" < /dev/null
 }
 
 # What is cut off is judged all the same, from its state: that is what chooses K*.
 train() { # NAME FILE SECONDS
-  if ! halftone_train "$3" "$2" "$1" "$1" --episodes "$episodes" --save "trained/$1.state" && [ -s "trained/$1.state" ]; then
+  if ! halftone_train "$3" "$2" "$1" --episodes "$episodes" --save "trained/$1.state" && [ -s "trained/$1.state" ]; then
     mv "$out/policies/$1.json" "$out/policies/$1.cut.json"
-    halftone_train 6 "$2" "$1" "$1" --episodes 1 --resume "trained/$1.state"
+    halftone_train 6 "$2" "$1" --episodes 1 --resume "trained/$1.state"
   fi
   rm -f "trained/$1.state"
   [ -e "trained/$1.safetensors" ] && cp "trained/$1.safetensors" policies/
@@ -52,7 +52,7 @@ if [ "$until" -gt 0 ]; then
   mesh=$(ls "$carried".mtx.gz "$carried".npz 2> /dev/null | head -1)
   for interval in 0 64; do # the second differs in its interval alone
     name=$carried$([ $interval = 0 ] || echo "-$interval")
-    [ -n "$mesh" ] && halftone_train 15 "$mesh" "$name" "$name" --episodes "$episodes" --interval $interval && cp "trained/$name.safetensors" .
+    [ -n "$mesh" ] && halftone_train 15 "$mesh" "$name" --episodes "$episodes" --interval $interval && cp "trained/$name.safetensors" .
   done
   for i in "${!taught[@]}"; do
     [ $SECONDS -lt "$until" ] || { say "not trained: ${taught[*]:i}"; break; }
