@@ -42,12 +42,14 @@ def told_in(file):
 
 
 def take_policies(folder, args):
-    """Policies, and what training told; of one that was cut off, in two parts: until then, and its judgement."""
+    """Policies, and what training told; of one that was cut off, in two parts: until then, and its judgement. That of what is carried over ran alone."""
+    beside = folder.parent / "side_by_side"
+    jobs = int(beside.read_text()) if beside.exists() else 1
     for file in folder.glob("*.safetensors"): shutil.copy(file, args.policies / file.name)
     for name in {file.name.removesuffix(".json").removesuffix(".cut") for file in folder.glob("*.json")}:
         cut = told_in(folder / f"{name}.cut.json")
         parts = cut + told_in(folder / f"{name}.json")
-        if parts: (args.policies / f"{name}.json").write_text(json.dumps(dict(parts[-1], time_s=sum(t["time_s"] for t in parts), cut_off=bool(cut)), indent=1))
+        if parts: (args.policies / f"{name}.json").write_text(json.dumps(dict(parts[-1], time_s=sum(t["time_s"] for t in parts), cut_off=bool(cut), side_by_side=1 if name.startswith(args.transfer) else jobs), indent=1))
 
 
 def main():

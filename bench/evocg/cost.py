@@ -46,6 +46,7 @@ def main(argv=None):
         trained = f"{t['time_s']:.1f} s, {t['episodes']} episodes" + (", cut off" if t.get("cut_off") else "") if t else f"as {whose[name]}" if whose[name] != "-" else "-"
         lines.append([name, f["kind"], f["n"], f["nnz"], signed(over(c, f)) if c else "-", f"{signed(mine[1])} ({mine[0]})" if mine else "-", signed(over(eight, f)) if eight else "-", signed(over(no, f)) if no else "-", times(memory[-1]), times(s["bytes_matrix"] / s["bytes_csr"]) if s else "-",
                       trained, t["interval"] if t else "-", percent(t.get("delayed"), 1) if t else "-"])
+    jobs = max((t.get("side_by_side", 1) for t in (training(args, name) for name in got) if t), default=1)
     less, t = [m for m in memory if m < OUTLIER], training(args, args.transfer)
     text = beside([["policy, mean", "1.09 %", percent(mean(overhead), 2)], ["policy, median", "0.60 %", percent(median(overhead), 2)], ["below 1 %, below 2 %", "31, 38 of 47", f"{sum(o < 0.01 for o in overhead)}, {sum(o < 0.02 for o in overhead)} of {len(overhead)}"],
                    ["the same looking every 64 iterations, mean, median", "-", f"{percent(mean(seldom), 2)}, {percent(median(seldom), 2)}"],
@@ -55,7 +56,7 @@ def main(argv=None):
                    ["each matrix's own policy at its own K* beside the level that it reads throughout: mean, median", "-", f"{percent(mean(own), 2)}, {percent(median(own), 2)} ({len(own)} matrices)"],
                    ["Tile-CSC by CSR, without outliers", "1.84 (40 of 47)", f"{times(sum(less) / len(less) if less else float('nan'))} ({len(less)} of {len(memory)})"], ["outliers, at least 3 times CSR", "7, sizes not told", " ".join(times(m) for m in sorted(memory) if m >= OUTLIER) or "none"],
                    ["split storage by CSR (ours)", "-", times(mean([s["bytes_matrix"] / s["bytes_csr"] for s in split.values()]))],
-                   [f"training on {args.transfer}", "below 15 min", f"{t['time_s']:.0f} s, {t['episodes']} episodes" if t else "-"], ["training on the matrix itself", "several hours", "see the rows"]])
+                   [f"training on {args.transfer}", "below 15 min", f"{t['time_s']:.1f} s, {t['episodes']} episodes" if t else "-"], ["training on the matrix itself", "several hours", "see the rows" + (f"; {jobs} side by side on the card" if jobs > 1 else "")]])
     publish(args, "cost", "Costs (Sec. 4.8, Fig. 10)", [text, table(["matrix", "kind", "n", "nnz", "policy", "own at its K*", "looking every 8 it.", "looking once", "Tile-CSC / CSR", "split / CSR", "training", "K*", "rises delayed"], lines)], dict(overhead=overhead, own=own, seldom=seldom, levels=never, looks=looks, memory=memory, rows=lines))
 
 

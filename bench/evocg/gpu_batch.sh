@@ -5,11 +5,11 @@
 # file, the matrix whose policy it takes ("-": its own), small or large, in the order in which is trained. In policies/ are policies for what cannot
 # be trained in time, in time/ those of the reward `time` (saving.py). collect.py reads OUT, in which results stand as soon as they are there; what
 # matters most comes first. settled/ receives, for each matrix, what was fastest behind the guard: its policy, that of time/, or a level throughout.
-# environment: TRAIN (options of halftone train), EPISODES (1000), TRAIN_SECONDS (most of a matrix, 8), TRAIN_UNTIL (of all training, 105; 0: none),
-# UNTIL (no comparison is begun after so many seconds, 340), SCALE (of the seconds of the comparisons, 1), TRANSFER (mesh2e1), COMMIT
+# environment: TRAIN (options of halftone train), EPISODES (1000), TRAIN_SECONDS (most of a matrix, 14), TRAIN_JOBS (trainings side by
+# side, 3), TRAIN_UNTIL (no training is begun after so many seconds, 105; 0: none), UNTIL (no comparison is begun after so many seconds, 340), SCALE (of the seconds of the comparisons, 1), TRANSFER (mesh2e1), COMMIT
 # SPDX-License-Identifier: BSD-3-Clause
 set -uo pipefail
-cd "$1" && out=$2 scale=${SCALE:-1} carried=${TRANSFER:-mesh2e1} episodes=${EPISODES:-1000} until=${TRAIN_UNTIL:-105}
+cd "$1" && out=$2 scale=${SCALE:-1} carried=${TRANSFER:-mesh2e1} episodes=${EPISODES:-1000} until=${TRAIN_UNTIL:-105} jobs=${TRAIN_JOBS:-3}
 say() { echo "[$SECONDS s] $*"; }
 times() { awk -v a="$1" -v b="$2" 'BEGIN { print a * b }'; }
 mkdir -p "$out/policies" m policies time settled trained
@@ -25,7 +25,7 @@ file_of() { [ -e "m/$1.npz" ] && echo "m/$1.npz" || echo "$2"; }
 # ---- Training ----
 
 halftone_train() { # SECONDS FILE NAME options
-  timeout --foreground -s INT -k 5 "$1" ./halftone train "$2" -o "trained/$3.safetensors" --reward paper --patience 0 --compete no ${TRAIN:-} --backend "${BACKEND:-cuda}" --json "${@:4}" \
+  OMP_NUM_THREADS=8 timeout -k 5 "$1" ./halftone train "$2" -o "trained/$3.safetensors" --reward paper --patience 0 --compete no ${TRAIN:-} --backend "${BACKEND:-cuda}" --json "${@:4}" \
     > "$out/policies/$3.json" 2> "$out/policies/$3.err" < /dev/null
 }
 
@@ -39,8 +39,10 @@ train() { # NAME FILE SECONDS
   [ -e "trained/$1.safetensors" ] && cp "trained/$1.safetensors" policies/
 }
 
-# Its share of the time that is left, and half of that again, since many need less.
-share() { awk -v left="$((until - SECONDS))" -v more="$1" -v most="${TRAIN_SECONDS:-8}" 'BEGIN { s = 1.5 * left / more; print (s < 2.5 ? 2.5 : s > most ? most : s) }'; }
+# Its share of the time that is left, but for what its start and its judgement take, and a fifth more, since many need less.
+share() { # matrices that are left, this one included
+  awk -v left="$((until - SECONDS))" -v more="$1" -v jobs="$jobs" -v most="${TRAIN_SECONDS:-14}" 'BEGIN { s = 1.2 * jobs * left / more - 2; print (s < 2.5 ? 2.5 : s > most ? most : s) }'
+}
 
 given=() large=() taught=()
 while IFS=$'\t' read -r name recipe whose size; do
@@ -54,10 +56,14 @@ if [ "$until" -gt 0 ]; then
     name=$carried$([ $interval = 0 ] || echo "-$interval")
     [ -n "$mesh" ] && halftone_train 15 "$mesh" "$name" --episodes "$episodes" --interval $interval && cp "trained/$name.safetensors" .
   done
+  # A training leaves the card idle half of the time where the matrix is small.
   for i in "${!taught[@]}"; do
+    [ "$i" -lt "$jobs" ] || wait -n
     [ $SECONDS -lt "$until" ] || { say "not trained: ${taught[*]:i}"; break; }
-    train "${taught[i]%%=*}" "${taught[i]#*=}" "$(share $((${#taught[@]} - i)))"
+    train "${taught[i]%%=*}" "${taught[i]#*=}" "$(share $((${#taught[@]} - i)))" &
   done
+  wait
+  echo "$jobs" > "$out/side_by_side"
 fi
 while IFS=$'\t' read -r name _ whose _; do # after all are trained
   [ "$whose" = - ] && continue
