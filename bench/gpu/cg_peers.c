@@ -273,6 +273,7 @@ static void fill_report(const contestant *c, result_row *row) {
   row->time_ordering_s = r->time_ordering_s;
   row->time_prepare_s = c->prepare_s;
   row->bytes_matrix = r->bytes_matrix >= 0 ? (double)r->bytes_matrix : NAN;
+  row->bytes_device_peak = r->bytes_device_peak > 0 ? (double)r->bytes_device_peak : NAN;
   row->bytes_f64 = r->bytes_f64;
   row->bytes_f32 = r->bytes_f32;
   row->bytes_16 = r->bytes_16;
