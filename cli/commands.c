@@ -71,12 +71,12 @@ const cli_command cli_commands[] = {
      "A is a Matrix Market file, plain or gzip, or a SciPy .npz; - reads standard input. The answer counts as solved only when the true "
      "residual, recomputed in FP64 from the matrix as given, meets the tolerance.",
      solve_options, CLI_SOLVER_OPTIONS, 1, solve_command},
-    {"info", "[A.mtx|P.safetensors|STATE] [options]",
+    {"info", "[A.mtx|P.safetensors|learned|STATE] [options]",
      "facts about a matrix, a policy or a training; without one, about this build and machine",
      "Tells size, symmetry, diagonal, values and how many of them narrow formats hold exactly, bounds of the extreme eigenvalues, what "
      "each "
-     "format would cost, and whether the matrix looks positive definite. Of a policy's file: what it is and how it was learned; of a "
-     "training's state: what it is, how far it came, and how to go on.",
+     "format would cost, and whether the matrix looks positive definite. Of a policy's file, or of the policy learned that the library "
+     "carries: what it is and how it was learned; of a training's state: what it is, how far it came, and how to go on.",
      info_options, CLI_NO_MORE, 1, info_command},
     {"gen", "KIND [--parameter value ...] -o A.mtx", "make a test matrix",
      "`halftone gen --list` lists the kinds, `halftone help gen KIND` tells the parameters of one.", gen_options, CLI_GENERATOR_PARAMETERS,

@@ -128,10 +128,12 @@ static file_kind kind_of(const char *path) {
   size_t length = strlen(path);
   char bytes[sizeof state] = "";
   struct stat about;
-  FILE *file = stat(path, &about) == 0 && S_ISREG(about.st_mode) ? fopen(path, "rb") : NULL; /* of a pipe nothing may be taken */
+  int there = stat(path, &about) == 0;
+  FILE *file = there && S_ISREG(about.st_mode) ? fopen(path, "rb") : NULL; /* of a pipe nothing may be taken */
   size_t got = file ? fread(bytes, 1, sizeof bytes - 1, file) : 0;
   if (file) fclose(file);
   if (!memcmp(bytes, state, sizeof state - 1)) return A_STATE;
+  if (!there && (!strcmp(path, "learned") || !strcmp(path, "learned:universal"))) return A_POLICY; /* the library's */
   if (got > 8 && !bytes[6] && !bytes[7] && bytes[8] == '{') return A_POLICY;
   return length >= sizeof ending && !strcmp(path + length - (sizeof ending - 1), ending) ? A_POLICY : A_MATRIX;
 }

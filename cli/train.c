@@ -101,7 +101,9 @@ static void print_progress(char line[LINE], const ht_train_progress *now) {
       [HT_TRAIN_PREPARES] = "making the first solves", [HT_TRAIN_JUDGES] = "judging what was learned", [HT_TRAIN_COMPETES] = "competing"};
   char best[16] = "-"; /* not known before many episodes */
   if (!isnan(now->best_return)) snprintf(best, sizeof best, "%.3f", now->best_return);
-  if (now->phase == HT_TRAIN_LEARNS)
+  if (now->phase == HT_TRAIN_LEARNS && isnan(now->mean_return))
+    snprintf(line, LINE, "the first of %s is under way %7.1f s", text_number_of(now->episodes_asked, "episode").text, now->elapsed_s);
+  else if (now->phase == HT_TRAIN_LEARNS)
     snprintf(line, LINE, "episode %7lld of %lld  return %8.3f (best %8s)  %6.0f iterations  traffic %5.3f %7.1f s",
              (long long)now->episodes, (long long)now->episodes_asked, now->mean_return, best, now->mean_iterations, now->traffic,
              now->elapsed_s);

@@ -1,8 +1,10 @@
 /* What a policy file tells of itself. SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <string.h>
 #include "base/number.h"
 #include "halftone/train.h"
 #include "policy/learned_file.h"
+#include "policy/universal.h"
 
 typedef void tell_fn(const ht_learned *learned, char *text, size_t size);
 
@@ -37,6 +39,12 @@ static const struct {
              {"episodes", tell_episodes}, {"seed", tell_seed},       {"version", tell_version}};
 enum { COUNT = sizeof lines / sizeof *lines };
 
+/* By the names that a solve knows it by, the policy that the library carries. */
+static ht_status read_policy(ht_context *ctx, const char *path, ht_learned **learned) {
+  if (strcmp(path, "learned") && strcmp(path, "learned:universal")) return ht_learned_read(ctx, path, learned);
+  return ht_learned_parse(ctx, ht_universal_policy, ht_universal_policy_end - ht_universal_policy, "the library's policy", learned);
+}
+
 int ht_policy_about_count(void) { return COUNT; }
 
 ht_status ht_policy_about_at(ht_context *ctx, const char *path, int index, const char **name, char *text, size_t size) {
@@ -47,7 +55,7 @@ ht_status ht_policy_about_at(ht_context *ctx, const char *path, int index, const
   HT_NEED(ctx, text);
   HT_CHECK(ctx, index >= 0 && index < COUNT, HT_BAD_ARGUMENT, "a policy tells lines 0 to %d of itself, and was asked for %d", COUNT - 1,
            index);
-  HT_TRY(ctx, ht_learned_read(ctx, path, &learned));
+  HT_TRY(ctx, read_policy(ctx, path, &learned));
   *name = lines[index].name;
   lines[index].tell(learned, text, size);
   ht_learned_release(ctx, learned);

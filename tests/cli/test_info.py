@@ -33,6 +33,12 @@ class Info(Cli):
         self.assertEqual(json.loads(run("info", other, "--json")[1]), told)
         self.assertEqual(self.solves(self.a, "--policy", f"learned:{other}")["outcome"], "converged")
 
+    def test_info_about_the_policy_that_is_carried(self):
+        for name in ("learned", "learned:universal"):
+            status, out, err = run("info", name)
+            self.assertEqual((status, err), (0, ""))
+            self.assertIn("window", out)
+
     def test_info_about_a_matrix(self):
         status, out, err = run("info", self.a)
         self.assertEqual((status, err), (0, ""))
