@@ -31,12 +31,16 @@ set(HALFTONE_HAVE_CUDA ON)
 # --fmad=true is nvcc's default and is named because results depend on it: a product and the sum it goes into are rounded once. All
 # targets are compiled alike, so that a result does not depend on when the code was compiled, ahead or by the driver.
 # -lineinfo: profilers and compute-sanitizer name lines; it costs nothing at run time.
+set(targets)
 set(nvcc_flags -O3 -std=c++17 --fmad=true -lineinfo -I ${PROJECT_SOURCE_DIR}/src -Xcompiler -Wall,-Wextra -Werror all-warnings)
 foreach(capability IN LISTS HALFTONE_CUDA_ARCHITECTURES)
   list(APPEND nvcc_flags -gencode arch=compute_${capability},code=sm_${capability})
   set(newest ${capability})
+  string(REGEX REPLACE "([0-9][a-z]?)$" ".\\1" dotted ${capability})
+  string(APPEND targets "${dotted}, ")
 endforeach()
 list(APPEND nvcc_flags -gencode arch=compute_${newest},code=compute_${newest})
+set_source_files_properties(src/backend/cuda/device.c PROPERTIES COMPILE_DEFINITIONS "HT_CUDA_TARGETS=\"${targets}PTX of ${dotted}\"")
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/backend/cuda/*.c)
 file(GLOB kernels CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} src/backend/cuda/*.cu)

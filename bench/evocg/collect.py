@@ -10,28 +10,64 @@ from common import *
 LABELS = {"fixed:f64": "f64", "fixed:f32": "f32", "fixed:bf16": "16", "rule": "rule", "budget": "budget", "auto": "auto", "learned:policies/{matrix}.safetensors": "learned",
           "learned:settled/{matrix}.safetensors": "settled", "learned:constant1024.safetensors": "constant", "learned:constant64.safetensors": "constant64", "learned:constant8.safetensors": "constant8",
           "learned:constant4096.safetensors": "constant4096", "learned:time/{matrix}.safetensors": "time"}
+MORE = {"cg": ["transfer", "constants"], "guarded": ["settled-guarded", "transfer-guarded"]}  # comparisons of their own under the same rules, with FP64 of their own
+PEERS = ("us_per_iteration_cusparse", "us_per_iteration_graph", "us_product_cusparse", "time_cusparse_s", "time_graph_s", "iterations_cusparse")
+
+
+def rows_of(folder, setting, labels, kinds):
+    """Rows of a setting; its head. The first file that has a contestant counts."""
+    rows, head = {}, None
+    for name in (setting, f"large-{setting}", *MORE.get(setting, [])):
+        path = folder / f"{name}.json"
+        if not path.exists(): continue
+        head = json.loads(path.read_text())
+        recipes = {r["matrix"]: r["recipe"] for r in head["rows"]}
+        for row in read_gpu(path, setting, labels):
+            row["kind"] = "real" if recipes[row["matrix"]].endswith((".mtx", ".mtx.gz")) else kinds.get(row["matrix"], "own")
+            rows.setdefault(key(row), row)
+    return list(rows.values()), head
+
+
+def lend_peers(rows):
+    """The library's times to what has the same matrix and preconditioner: it does not ask for our engine or guard, and runs once."""
+    of = lambda r: (r["matrix"], SETTINGS[r["setting"]]["precond"])
+    theirs = {of(r): r for r in rows if r.get("time_cusparse_s")}
+    for r in rows:
+        if not r.get("time_cusparse_s") and of(r) in theirs: r.update({k: theirs[of(r)].get(k) for k in PEERS})
+
+
+def told_in(file):
+    try: return [json.loads(file.read_text())]
+    except (OSError, ValueError): return []  # none, or it ended before it told anything
+
+
+def take_policies(folder, args):
+    """Policies, and what training told; of one that was cut off, in two parts: until then, and its judgement. That of what is carried over ran alone."""
+    beside = folder.parent / "side_by_side"
+    jobs = int(beside.read_text()) if beside.exists() else 1
+    for file in folder.glob("*.safetensors"): shutil.copy(file, args.policies / file.name)
+    for name in {file.name.removesuffix(".json").removesuffix(".cut") for file in folder.glob("*.json")}:
+        cut = told_in(folder / f"{name}.cut.json")
+        parts = cut + told_in(folder / f"{name}.json")
+        if parts: (args.policies / f"{name}.json").write_text(json.dumps(dict(parts[-1], time_s=sum(t["time_s"] for t in parts), cut_off=bool(cut), side_by_side=1 if name.startswith(args.transfer) else jobs), indent=1))
 
 
 def main():
     p = parser(__doc__)
     p.add_argument("folder")
     args = parse(p)
-    args.backend, folder, rows = "cuda", pathlib.Path(args.folder), []
-    labels = dict(LABELS, **{f"learned:{args.transfer}.safetensors": "transfer"})
-    by_name = {r["name"]: r for r in listed(args.table)}
+    args.backend, folder, rows, head = "cuda", pathlib.Path(args.folder), [], None
+    labels = dict(LABELS, **{f"learned:{args.transfer}.safetensors": "transfer", f"learned:{args.transfer}-64.safetensors": "transfer64"})
+    kinds = {r["name"]: r["kind"] for r in listed(args.table)}
     for setting in SETTINGS:
-        for path in (folder / f"{setting}.json", folder / f"large-{setting}.json"):
-            if not path.exists(): continue
-            head = json.loads(path.read_text())
-            for row in read_gpu(path, setting, labels):
-                given = next(r["recipe"] for r in head["rows"] if r["matrix"] == row["matrix"])
-                row["kind"] = "real" if given.endswith((".mtx", ".mtx.gz")) else by_name.get(row["matrix"], dict(kind="own"))["kind"]
-                rows.append(row)
-        print(f"{setting}: {sum(r['setting'] == setting for r in rows)} rows")
+        more, its_head = rows_of(folder, setting, labels, kinds)
+        rows, head = rows + more, its_head or head
+        print(f"{setting}: {len(more)} rows")
+    lend_peers(rows)
     settled = folder / "settled.txt"
     chosen = dict(l.split() for l in settled.read_text().splitlines()) if settled.exists() else {}
     store(args).write_text(json.dumps(dict(about(args), cpu=head["card"], commit=head["commit"], date=head["date"], settled={k: labels[v] for k, v in chosen.items()}, rows=rows), indent=1))
-    for file in sorted((folder / "policies").glob("*")) if (folder / "policies").exists() else []: shutil.copy(file, args.policies / file.name)
+    if (folder / "policies").exists(): take_policies(folder / "policies", args)
 
 
 if __name__ == "__main__": main()

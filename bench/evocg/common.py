@@ -19,6 +19,8 @@ SETTINGS = {  # what is compared under which rules
     "guarded": dict(precond="none", engine="paper", options=["format=tilecsc", "ordering=natural"]),
     "jacobi": dict(precond="jacobi", engine="paper", options=["guard=off", "stopping=paper", "column-sums=off", "format=tilecsc", "ordering=natural"]),
     "product": dict(precond="none", engine="auto", options=[]),
+    "jacobi-guarded": dict(precond="jacobi", engine="paper", options=["format=tilecsc", "ordering=natural"]),
+    "jacobi-product": dict(precond="jacobi", engine="auto", options=[]),
 }
 
 
@@ -167,13 +169,17 @@ def contestants(args, case, wanted):
     """Label to policy; those that have no file are left out."""
     out = {}
     for label in wanted:
-        if label in ("learned", "transfer", "constant", "constant64", "constant8", "constant4096"):
-            whose = args.transfer if label == "transfer" else case["name"] if case["policy"] == "-" else case["policy"]
+        if label in ("learned", "transfer", "transfer64", "constant", "constant64", "constant8", "constant4096"):
+            whose = args.transfer if label.startswith("transfer") else case["name"] if case["policy"] == "-" else case["policy"]
             own = policy(args, whose, case if whose == case["name"] else None)
             if own is None: continue
             if label.startswith("constant"):  # what inference costs when it changes nothing
                 path = args.policies / f"{case['name']}.{label}.safetensors"
                 if not path.exists(): change_policy(own, path, 0, chosen="learned", **(dict(interval=int(label[8:])) if label[8:] else {}))
+                own = path
+            if label == "transfer64":
+                path = args.policies / f"{args.transfer}-64.safetensors"
+                if not path.exists(): change_policy(own, path, interval=64)
                 own = path
             out[label] = f"learned:{own}"
         elif label in ("settled", "time"):  # brought along, not made here: gpu_batch.sh, saving.py
@@ -268,7 +274,7 @@ def read_gpu(path, setting, label_of, case=None):
         row["loop_s"] = (r["us_per_iteration"] or 0) * 1e-6 * r["iterations"] # none: it broke down at once
         row.update(least_s=r["time_min_s"], most_s=r["time_max_s"])
         base.setdefault(r["matrix"], row["loop_s"])
-        row.update(speedup=base[r["matrix"]] / row["loop_s"] if row["loop_s"] else None, speedup_least=r["speedup_f64_min"], speedup_most=r["speedup_f64_max"])
+        row.update(reference_s=base[r["matrix"]], speedup=base[r["matrix"]] / row["loop_s"] if row["loop_s"] else None, speedup_least=r["speedup_f64_min"], speedup_most=r["speedup_f64_max"])
         out.append(finish(case or dict(name=r["matrix"], kind=""), setting, label, row))
     return out
 
@@ -291,6 +297,11 @@ def mix(row):
 
 
 def speed(row): return row["speedup"] if row.get("pairs") != 1 else float("nan")  # one round is no measurement of time
+
+
+def over(row, reference):
+    """What more it takes than the reference, that of its own run where a card's batch had several."""
+    return row["loop_s"] / (row.get("reference_s") or reference["loop_s"]) - 1
 
 
 def fair(row): return reached(row) and LEAST_ITERATIONS <= row["iterations"] <= MOST_ITERATIONS

@@ -1,77 +1,130 @@
 #!/usr/bin/env bash
 # The GPU part of the experiments in one go, for a machine that is lent for some minutes: trains by the paper's reward on the device, then compares.
 # usage: gpu_batch.sh FOLDER OUT
-# FOLDER has halftone, bench_gpu_cg, what gpu_prepare.py makes, the policy that is carried over, and list.tsv: matrix, recipe or file, the matrix
-# whose policy it takes ("-": its own), small or large. In policies/ are policies that are not to be trained again, in time/ those of the reward
-# `time` (saving.py). collect.py reads OUT. settled/ receives, for each matrix, what was fastest behind the guard: its policy, that of time/, or a
-# level throughout.
-# environment: TRAIN (options of halftone train), TRAIN_SECONDS (of a matrix, 8), TRAIN_UNTIL (no training is begun after so many seconds, 60),
-# SCALE (of the seconds of the comparisons, 1), TRANSFER (a policy file), COMMIT
+# FOLDER has halftone, bench_gpu_cg, what gpu_prepare.py makes, a policy TRANSFER.safetensors that is carried over, and list.tsv: matrix, recipe or
+# file, the matrix whose policy it takes ("-": its own), small or large, in the order in which is trained. In policies/ are policies for what cannot
+# be trained in time, in time/ those of the reward `time` (saving.py). collect.py reads OUT, in which results stand as soon as they are there; what
+# matters most comes first. settled/ receives, for each matrix, what was fastest behind the guard: its policy, that of time/, or a level throughout.
+# environment: TRAIN (options of halftone train), EPISODES (1000), TRAIN_SECONDS (most of a matrix, 14), TRAIN_JOBS (trainings side by
+# side, 3), TRAIN_UNTIL (no training is begun after so many seconds, 105; 0: none), UNTIL (no comparison is begun after so many seconds, 340), SCALE (of the seconds of the comparisons, 1), TRANSFER (mesh2e1), COMMIT
 # SPDX-License-Identifier: BSD-3-Clause
 set -uo pipefail
-cd "$1" && out=$2 scale=${SCALE:-1}
+cd "$1" && out=$2 scale=${SCALE:-1} carried=${TRANSFER:-mesh2e1} episodes=${EPISODES:-1000} until=${TRAIN_UNTIL:-105} jobs=${TRAIN_JOBS:-3}
 say() { echo "[$SECONDS s] $*"; }
-mkdir -p "$out/policies" "$out/settled" m policies time settled
+times() { awk -v a="$1" -v b="$2" 'BEGIN { print a * b }'; }
+mkdir -p "$out/policies" m policies time settled trained
+: > "$out/settled.txt"
 
 while IFS=$'\t' read -r name recipe _; do
-  [ -e "$recipe" ] || OMP_NUM_THREADS=4 ./halftone gen $recipe -o "m/$name.npz" --quiet &
+  [ -e "$recipe" ] || OMP_NUM_THREADS=4 timeout 60 ./halftone gen $recipe -o "m/$name.npz" --quiet < /dev/null &
 done < list.tsv
 wait
 say "generated $(ls m | wc -l)"
 file_of() { [ -e "m/$1.npz" ] && echo "m/$1.npz" || echo "$2"; }
 
-train() { # NAME FILE
-  timeout --foreground -s INT "${TRAIN_SECONDS:-8}" ./halftone train "$2" -o "policies/$1.safetensors" --reward paper ${TRAIN:-} --backend cuda --json \
-    > "$out/policies/$1.json" 2> "$out/policies/$1.err" < /dev/null
+# ---- Training ----
+
+halftone_train() { # SECONDS FILE NAME options
+  OMP_NUM_THREADS=8 timeout -k 5 "$1" ./halftone train "$2" -o "trained/$3.safetensors" --reward paper --patience 0 --compete no ${TRAIN:-} --backend "${BACKEND:-cuda}" --json "${@:4}" \
+    > "$out/policies/$3.json" 2> "$out/policies/$3.err" < /dev/null
 }
-given=() large=()
+
+# What is cut off is judged all the same, from its state: that is what chooses K*.
+train() { # NAME FILE SECONDS
+  if ! halftone_train "$3" "$2" "$1" --episodes "$episodes" --save "trained/$1.state" && [ -s "trained/$1.state" ]; then
+    mv "$out/policies/$1.json" "$out/policies/$1.cut.json"
+    halftone_train 6 "$2" "$1" --episodes 1 --resume "trained/$1.state"
+  fi
+  rm -f "trained/$1.state"
+  [ -e "trained/$1.safetensors" ] && cp "trained/$1.safetensors" policies/
+}
+
+# Its share of the time that is left, but for what its start and its judgement take, and a fifth more, since many need less.
+share() { # matrices that are left, this one included
+  awk -v left="$((until - SECONDS))" -v more="$1" -v jobs="$jobs" -v most="${TRAIN_SECONDS:-14}" 'BEGIN { s = 1.2 * jobs * left / more - 2; print (s < 2.5 ? 2.5 : s > most ? most : s) }'
+}
+
+given=() large=() taught=()
 while IFS=$'\t' read -r name recipe whose size; do
   file=$(file_of "$name" "$recipe")
   [ "$size" = large ] && large+=("$name=$file") || given+=("$name=$file")
-  [ "$whose" = - ] && [ ! -e "policies/$name.safetensors" ] && [ $SECONDS -lt "${TRAIN_UNTIL:-60}" ] && train "$name" "$file"
+  [ "$whose" = - ] && taught+=("$name=$file")
 done < list.tsv
-while IFS=$'\t' read -r name recipe whose _; do # after all are trained
+if [ "$until" -gt 0 ]; then
+  mesh=$(ls "$carried".mtx.gz "$carried".npz 2> /dev/null | head -1)
+  for interval in 0 64; do # the second differs in its interval alone
+    name=$carried$([ $interval = 0 ] || echo "-$interval")
+    [ -n "$mesh" ] && halftone_train 15 "$mesh" "$name" --episodes "$episodes" --interval $interval && cp "trained/$name.safetensors" .
+  done
+  # A training leaves the card idle half of the time where the matrix is small.
+  for i in "${!taught[@]}"; do
+    [ "$i" -lt "$jobs" ] || wait -n
+    [ $SECONDS -lt "$until" ] || { say "not trained: ${taught[*]:i}"; break; }
+    train "${taught[i]%%=*}" "${taught[i]#*=}" "$(share $((${#taught[@]} - i)))" &
+  done
+  wait
+  echo "$jobs" > "$out/side_by_side"
+fi
+while IFS=$'\t' read -r name _ whose _; do # after all are trained
   [ "$whose" = - ] && continue
   for folder in policies time; do [ -e "$folder/$whose.safetensors" ] && cp "$folder/$whose.safetensors" "$folder/$name.safetensors"; done
 done < list.tsv
-cp policies/*.safetensors "$out/policies/"
-say "policies: $(ls policies | wc -l)"
+cp policies/*.safetensors "$carried"*.safetensors "$out/policies/"
+say "policies: $(ls policies | wc -l), trained: $(ls trained/*.safetensors 2> /dev/null | wc -l), cut off: $(ls "$out"/policies/*.cut.json 2> /dev/null | wc -l)"
+
+# ---- Comparisons ----
 
 bench() { # NAME SECONDS options
-  local name=$1 total
-  total=$(awk -v s="$2" -v k="$scale" 'BEGIN { print s * k }')
-  shift 2
-  timeout 120 ./bench_gpu_cg --out "$out/$name.json" --commit "${COMMIT:-}" --total-seconds "$total" "$@" > "$out/$name.txt" 2>&1
+  local name=$1
+  [ $SECONDS -lt "${UNTIL:-340}" ] || { say "$name: left out"; return 1; }
+  timeout 120 ./bench_gpu_cg --out "$out/$name.json" --commit "${COMMIT:-}" --total-seconds "$(times "$2" "$scale")" "${@:3}" > "$out/$name.txt" 2>&1 < /dev/null
   say "$name: $?, $(grep -c '"matrix"' "$out/$name.json") rows"
 }
 own='learned:policies/{matrix}.safetensors' saving='learned:time/{matrix}.safetensors' settled='learned:settled/{matrix}.safetensors'
-carried=learned:${TRANSFER:-mesh2e1.safetensors} constants=learned:constant1024.safetensors,learned:constant64.safetensors,learned:constant8.safetensors,learned:constant4096.safetensors
+transferred=learned:$carried.safetensors,learned:$carried-64.safetensors
 guarded=(--option ordering=natural --engine paper)
 unguarded=(--option guard=off --option stopping=paper --option column-sums=off "${guarded[@]}")
+jacobi=(--precond jacobi)
 
-# The fastest behind the guard that converges, by more than 1 % against FP64. Columns of the table: matrix, policy, n, nnz, iterations, ms.
-settle() { # SECONDS FILES...
-  bench settle "$1" --pairs 3 --seconds 0.6 --peers 0 "${guarded[@]}" --policies "fixed:f64,$own,$saving,fixed:f32,fixed:bf16" "${@:2}"
-  awk '/ converged / { if ($2 == "fixed:f64") { order[++n] = $1; best[$1] = 0.99 * $6; who[$1] = $2 } else if ($6 < best[$1]) { best[$1] = $6; who[$1] = $2 } }
-       END { for (i = 1; i <= n; i++) print order[i], who[order[i]] }' "$out/settle.txt" | tee "$out/settled.txt" | while read -r name who; do
+# The fastest of the learned ones and of levels throughout that converges behind the guard, by more than 1 % against FP64. Columns of the table: matrix, policy, n, nnz, iterations, ms.
+settle() { # NAME of the comparison
+  awk '/ converged / && $2 ~ /^(learned|fixed):/ { if ($2 == "fixed:f64") { order[++n] = $1; best[$1] = 0.99 * $6; who[$1] = $2 } else if ($6 < best[$1]) { best[$1] = $6; who[$1] = $2 } }
+       END { for (i = 1; i <= n; i++) print order[i], who[order[i]] }' "$out/$1.txt" | while read -r name who; do
     case $who in
       fixed:f64) from=kept64 ;;
       fixed:f32) from=kept32 ;;
       fixed:bf16) from=kept16 ;;
-      *) who=${who#learned:} from=${who%%/*}/$name ;;
+      *) from=${who#learned:} from=${from%%/*}/$name ;;
     esac
-    cp "$from.safetensors" "settled/$name.safetensors"
+    cp "$from.safetensors" "settled/$name.safetensors" && echo "$name $who" >> "$out/settled.txt"
   done
   say "settled: $(cut -d' ' -f2 "$out/settled.txt" | sort | uniq -c | tr -s ' \n' ' ')"
 }
-settle 10 "${given[@]}"
-bench cg 22 --pairs 3 --seconds 2.5 "${unguarded[@]}" --policies "fixed:f64,$own,$carried,$constants,rule,fixed:f32,fixed:bf16,budget" "${given[@]}"
-bench guarded 16 --pairs 3 --seconds 1.5 --peers 0 "${guarded[@]}" --policies "fixed:f64,$own,$saving,$settled,$carried,rule,fixed:f32,fixed:bf16,budget" "${given[@]}"
-bench product 8 --pairs 5 --seconds 1 --policies fixed:f64,auto "${given[@]}"
-bench jacobi 8 --pairs 3 --seconds 1 --precond jacobi "${unguarded[@]}" --policies "fixed:f64,$own,fixed:f32,fixed:bf16" "${given[@]}"
-if [ ${#large[@]} -gt 0 ]; then
-  bench large-cg 20 --pairs 3 --seconds 4 "${unguarded[@]}" --policies "fixed:f64,$own,learned:constant1024.safetensors,fixed:f32,fixed:bf16" "${large[@]}"
-  bench large-guarded 20 --pairs 3 --seconds 4 --peers 0 "${guarded[@]}" --policies "fixed:f64,$own,$saving,fixed:f32,fixed:bf16,budget" "${large[@]}"
-  bench large-product 10 --pairs 3 --seconds 3 --peers 0 --policies fixed:f64,auto "${large[@]}"
+# Of the large ones: thermal2 in its natural order takes 11 s a solve on tiles, and is left to halftone's own engine; HBM class with Jacobi.
+tiled=() hbm=()
+for l in "${large[@]}"; do
+  [ "${l%%=*}" = thermal2 ] || tiled+=("$l")
+  case ${l%%=*} in s27-* | s7-* | elasticity-*) hbm+=("$l") ;; esac
+done
+
+bench cg 50 --peers 0 --pairs 3 --seconds 3 "${unguarded[@]}" --policies "fixed:f64,$own,learned:constant1024.safetensors,rule,fixed:f32,fixed:bf16" "${given[@]}"
+bench guarded 50 --peers 0 --pairs 3 --seconds 3 "${guarded[@]}" --policies "fixed:f64,$own,$saving,rule,fixed:f32,fixed:bf16,budget" "${given[@]}" && settle guarded
+if [ ${#tiled[@]} -gt 0 ]; then
+  bench large-cg 34 --peers 0 --pairs 3 --seconds 3.7 "${unguarded[@]}" --policies "fixed:f64,$own,fixed:f32,fixed:bf16" "${tiled[@]}"
+  bench large-guarded 34 --peers 0 --pairs 3 --seconds 3.7 "${guarded[@]}" --policies "fixed:f64,$own,fixed:f32,fixed:bf16" "${tiled[@]}" && settle large-guarded
 fi
+if [ ${#hbm[@]} -gt 0 ]; then
+  bench large-jacobi 14 --pairs 3 --seconds 1.5 "${jacobi[@]}" "${unguarded[@]}" --policies "fixed:f64,$own" "${hbm[@]}"
+  bench large-jacobi-guarded 14 --peers 0 --pairs 3 --seconds 1.5 "${jacobi[@]}" "${guarded[@]}" --policies "fixed:f64,$own,$settled" "${hbm[@]}"
+  bench large-jacobi-product 12 --peers 0 --pairs 3 --seconds 1.5 "${jacobi[@]}" --policies fixed:f64,auto "${hbm[@]}"
+fi
+bench settled-guarded 20 --peers 0 --pairs 3 --seconds 1.2 "${guarded[@]}" --policies "fixed:f64,$settled" "${given[@]}" "${hbm[@]}"
+bench jacobi 16 --pairs 3 --seconds 1.2 "${jacobi[@]}" "${unguarded[@]}" --policies "fixed:f64,$own" "${given[@]}"
+bench transfer 24 --peers 0 --pairs 3 --seconds 1.5 "${unguarded[@]}" --policies "fixed:f64,$transferred" "${given[@]}"
+bench product 16 --pairs 5 --seconds 0.35 --policies fixed:f64,auto "${given[@]}"
+bench jacobi-guarded 14 --peers 0 --pairs 3 --seconds 0.8 "${jacobi[@]}" "${guarded[@]}" --policies "fixed:f64,$own,$settled" "${given[@]}"
+[ ${#large[@]} -gt 0 ] && bench large-product 24 --pairs 3 --seconds 3 --policies fixed:f64,auto "${large[@]}"
+bench transfer-guarded 20 --peers 0 --pairs 3 --seconds 1 "${guarded[@]}" --policies "fixed:f64,$transferred" "${given[@]}"
+bench constants 16 --peers 0 --pairs 3 --seconds 0.5 "${unguarded[@]}" --policies "fixed:f64,learned:constant64.safetensors,learned:constant8.safetensors,learned:constant4096.safetensors" "${given[@]}"
+bench jacobi-product 12 --peers 0 --pairs 3 --seconds 0.4 "${jacobi[@]}" --policies fixed:f64,auto "${given[@]}"
 grep -hE 'error|cannot|not valid' "$out"/*.txt | sort | uniq -c | head -8

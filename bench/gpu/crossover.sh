@@ -18,7 +18,7 @@ for side in cpu gpu; do
   backend=${side/gpu/${GPU:-cuda}} # GPU=cuda:1 takes another
   "$bench" --backend "$backend" --repeats "$repeats" --solve 1 "$warm" "${stencils[@]}" "${cubes[@]}" "${fems[@]}" | sed "1,2d; s/^/$side /"
 done | awk '
-  { nnz = $(NF - 6); fresh = $(NF - 2); solve = $NF; family = $2; key = family SUBSEP nnz
+  { nnz = $(NF - 7); fresh = $(NF - 3); solve = $NF; family = $2; key = family SUBSEP nnz
     if ($1 == "cpu") { cpu_fresh[key] = fresh; cpu_solve[key] = solve; order[++count] = key }
     else { gpu_fresh[key] = fresh; gpu_solve[key] = solve } }
   END {

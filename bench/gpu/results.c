@@ -199,7 +199,7 @@ void results_print_row(const result_row *r) {
       "%s %.1e%s\n",
       r->matrix, r->policy, (long long)r->n, (long long)r->nnz, (long long)r->iterations, 1e3 * r->time_s, r->us_per_iteration,
       (long long)r->iterations_cusparse, r->us_per_iteration_cusparse, (long long)r->iterations_graph, r->us_per_iteration_graph,
-      r->speedup_cusparse, r->speedup_graph, r->speedup_f64, r->gbytes_per_s, 100 * r->share_of_read_bandwidth, r->floor_us_per_iteration,
+      r->speedup_cusparse, r->speedup_graph, r->speedup_f64, r->gbytes_per_s, 100 * r->share_of_read_bandwidth, r->floor_us,
       1e3 * r->time_setup_s, r->engine, r->outcome, r->residual_true, r->averaged == 1 ? "" : " (not averaged)");
   fflush(stdout);
 }

@@ -85,9 +85,9 @@ HT_API int ht_train_state_about_count(void);
 HT_API HT_MUST_CHECK ht_status ht_train_state_about_at(ht_context *ctx, const void *bytes, int64_t size, int index, const char **name,
                                                        char *text, size_t text_size);
 
-/* What a policy file, or "learned", which the library carries, tells of itself, as lines of a name and a text, such as "chosen": what was fastest at the end of the training,
- * "learned", the network, or a fixed policy for which the file then stands. Index from 0 to ht_policy_about_count()-1. Errors:
- * HT_BAD_ARGUMENT outside of these, HT_BAD_FILE, HT_BAD_FORMAT, HT_NO_MEMORY. */
+/* What a policy file, or "learned", which the library carries, tells of itself, as lines of a name and a text, such as "chosen": what was
+ * fastest at the end of the training, "learned", the network, or a fixed policy for which the file then stands. Index from 0 to
+ * ht_policy_about_count()-1. Errors: HT_BAD_ARGUMENT outside of these, HT_BAD_FILE, HT_BAD_FORMAT, HT_NO_MEMORY. */
 HT_API int ht_policy_about_count(void);
 HT_API HT_MUST_CHECK ht_status ht_policy_about_at(ht_context *ctx, const char *path, int index, const char **name, char *text, size_t size);
 

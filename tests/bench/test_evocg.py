@@ -225,11 +225,18 @@ class Experiments(unittest.TestCase):
             rows.append(row)
         folder, out = self.out / "card", self.out / "of-card"
         folder.mkdir()
-        (folder / "cg.json").write_text(json.dumps(dict(card="a card", commit="c", date="d", rows=rows)))
+        def bring(name, rows): (folder / f"{name}.json").write_text(json.dumps(dict(card="a card", commit="c", date="d", rows=rows)))
+        library = dict.fromkeys(f for f in fields if "cusparse" in f or "graph" in f)
+        bring("cg", [dict(r, **library) for r in rows])
+        bring("product", [dict(rows[0], us_per_iteration=20.0)])  # where the library ran: its times are lent to cg
+        bring("transfer", [dict(rows[0], us_per_iteration=80.0), dict(rows[0], policy="learned:mesh2e1-64.safetensors")])  # its own FP64 is its reference
+        (folder / "policies").mkdir()
+        (folder / "policies/small.cut.json").write_text(json.dumps(dict(time_s=8.0, episodes=300, interval=1)))
+        (folder / "policies/small.json").write_text(json.dumps(dict(time_s=1.0, episodes=300, interval=64, delayed=0.05)))
         options = ["--out", out, "--table", self.out / "table.tsv", "--matrices", ""]
         subprocess.run([sys.executable, "-B", EVOCG / "collect.py", folder, *options], check=True, capture_output=True, timeout=60)
         texts = {}
-        for name in ("precision", "endtoend", "cost"):
+        for name in ("precision", "endtoend", "cost", "transfer"):
             subprocess.run([sys.executable, "-B", EVOCG / f"{name}.py", "--backend", "cuda", "--measured", *options], check=True, capture_output=True, timeout=60)
             texts[name] = (out / f"{name}-cuda.md").read_text()
         self.assertIn("a card", texts["precision"])
@@ -239,6 +246,8 @@ class Experiments(unittest.TestCase):
         self.assertIn("| product's share of FP64 CG, mean | 67.1 % | 25.0 % (cuSPARSE, sample form) |", texts["endtoend"])
         self.assertIn("| paper's engine, FP64 against cuSPARSE | - | 2.00 (2.00 to 2.00, 1 matrices) |", texts["endtoend"])
         self.assertIn("| policy, mean | 1.09 % | 5.00 % |", texts["cost"])
+        self.assertIn("| 9.0 s, 300 episodes, cut off | 64 | 5.0 % |", texts["cost"])
+        self.assertIn("| their speed | 1.21 | 2.00 |", texts["transfer"])
         self.assertIn("| error against the known solution by FP64's: geometric mean, worst | - | 2, 2 |", texts["precision"])
 
     def test_emulation_follows_the_command(self):

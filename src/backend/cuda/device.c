@@ -207,17 +207,31 @@ ht_status ht_cuda_set_stream(ht_context *ctx, void *given) {
 
 /* ---- what there is ---- */
 
+/* As NVIDIA numbers it: the first word of the kernel module's text that is digits and dots; "" where that cannot be read. */
+static void read_release(char *release, size_t size) {
+  char text[256] = "", *rest = NULL;
+  FILE *file = fopen("/proc/driver/nvidia/version", "r");
+  *release = 0;
+  if (!file) return;
+  if (!fgets(text, sizeof text, file)) *text = 0;
+  fclose(file);
+  for (char *word = strtok_r(text, " \t\n", &rest); word && !*release; word = strtok_r(NULL, " \t\n", &rest))
+    if (strchr(word, '.') && !word[strspn(word, "0123456789.")]) snprintf(release, size, "%s ", word);
+}
+
 void ht_cuda_about(ht_context *ctx, char *text, size_t size) {
   const ht_cuda_driver *driver;
+  char release[64];
   int count = 0;
   if (ht_cuda_driver_find(ctx, &driver) != HT_OK) {
-    snprintf(text, size, "compiled in; %s", ctx->error);
+    snprintf(text, size, "compiled in for " HT_CUDA_TARGETS "; %s", ctx->error);
     ht_context_clear_error(ctx);
     return;
   }
   if (driver->cuDeviceGetCount(&count) != CUDA_SUCCESS) count = 0;
-  snprintf(text, size, "compiled in; driver for CUDA %d.%d; %s", driver->version / 1000, driver->version % 1000 / 10,
-           ht_number_of(count, "GPU").text);
+  read_release(release, sizeof release);
+  snprintf(text, size, "compiled in for " HT_CUDA_TARGETS "; driver %sfor CUDA %d.%d; %s", release, driver->version / 1000,
+           driver->version % 1000 / 10, ht_number_of(count, "GPU").text);
   for (int i = 0; i < count; i++) {
     size_t used = strlen(text), bytes = 0;
     char name[128] = "";

@@ -12,7 +12,8 @@ static int64_t longest_row(const ht_context *ctx, const ht_csr_view *a) {
   return longest;
 }
 
-/* A patch a multiprocessor, as far as its rows are few enough for the persistent engine; else the streaming one. */
+/* A patch a multiprocessor, as far as its rows are few enough for the persistent engine: eight for each of its threads, and up to there it
+ * is the faster one (docs/decisions/0004-cuda-backend.md, "Which engine"). Else the streaming engine. */
 void ht_cuda_store_plan(ht_context *ctx, const ht_csr_view *a, int64_t block, ht_store_engine asked, ht_store_plan *plan) {
   static const int64_t ROWS_MOST = 4096, ROW_MOST = 4096;
   const ht_cuda *cuda = ht_cuda_of(ctx);
