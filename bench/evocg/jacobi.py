@@ -16,7 +16,7 @@ GUARDED = {"learned behind the guard": ("jacobi-guarded", "learned"), "settled (
 def beyond_cache(pairs): return [(f, r) for f, r in pairs if 8 * f["nnz"] > CACHE]
 
 
-def against_library(pairs): return geomean([r["time_cusparse_s"] / r["loop_s"] for _, r in pairs if r.get("time_cusparse_s")])
+def against_library(pairs): return geomean([r["time_cusparse_s"] / r["loop_s"] for f, r in pairs if r.get("time_cusparse_s") and worth(f, r)])
 
 
 def told(pairs):

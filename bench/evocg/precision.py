@@ -21,7 +21,7 @@ def figures(pairs):
     speeds, errors = known([speed(r) for _, r in pairs]), known([error_ratio(f, r) for f, r in pairs])
     return dict(matrices=len(pairs), timed=len(speeds), left=left, speed=geomean(speeds), slowest=min(speeds, default=float("nan")), best_third=geomean(best_third(speeds)),
                 iterations=mean([r["iterations"] / f["iterations"] - 1 for f, r in pairs]), low=mean([1 - r["share_64"] for _, r in pairs]), true_ratio=geomean([r["residual_true"] / f["residual_true"] for f, r in pairs]),
-                error_ratio=geomean(errors), error_worst=max(errors, default=float("nan")), library=geomean([r["time_cusparse_s"] / r["loop_s"] for _, r in pairs if r.get("time_cusparse_s")]))
+                error_ratio=geomean(errors), error_worst=max(errors, default=float("nan")))
 
 
 def rows_of(measurements, contestant):

@@ -81,9 +81,9 @@ def other_experiments(t, j, r, c):
     if "cg64" in t: yield "looking every 64 iterations, unguarded; guarded", "not run", "; ".join(", ".join(str(t[s][k]) for k in ways) for s in ("cg64", "guarded64") if s in t)
     yield "4.6: Jacobi without retraining: own FP64, iterations", "1.15, +4.99 %", f"{times(j['speed'])} ({j['timed']} matrices), {signed(j['iterations'])} ({j['matrices']})"
     yield "left out", "-", listed_all(j["left"])
-    yield "Jacobi against cuSPARSE's", "4.17", times(j["library"])
+    yield "Jacobi against cuSPARSE's", "4.17", times(j["cusparse"])
     for key, name in (("jacobi-guarded:learned", "the same policies behind the guard"), ("jacobi-guarded:settled", "settled, behind the guard"), ("jacobi-product:auto", "`auto` on halftone's engine")):
-        if key in j: yield f"Jacobi, {name}: own FP64, iterations, cuSPARSE; beyond the cache", "not run", "; ".join(f"{times(j[key][of]['speed'])} ({j[key][of]['timed']} matrices), {signed(j[key][of]['iterations'])}, {times(j[key][of]['library'])}" for of in ("all", "hbm")) + (f"; {len(j[key]['missed'])} not certified" if j[key]["missed"] else "")
+        if key in j: yield f"Jacobi, {name}: own FP64, iterations, cuSPARSE; beyond the cache", "not run", "; ".join(f"{times(j[key][of]['speed'])} ({j[key][of]['timed']} matrices), {signed(j[key][of]['iterations'])}, {times(j[key][peer])}" for of, peer in (("all", "cusparse"), ("hbm", "hbm_cusparse"))) + (f"; {len(j[key]['missed'])} not certified" if j[key]["missed"] else "")
     yield "4.7, Table 1: learned against the rule, unguarded", "1.36 (1.33 by Table 1)", times(r["learned_over_rule"])
     yield "the rule converges", "27 of 47", f"{r['converge']['rule']} of {r['matrices']} by the recursive residual"
     yield "4.8, Fig. 10(a): policy in the loop, at its K* (1024: no rise is delayed), all that asking for levels costs: mean, median", "1.09 %, 0.60 %", f"**{percent(mean(c['overhead']), 2)}**, {percent(median(c['overhead']), 2)}; looking every 64 iterations {percent(mean(c.get('seldom', [])), 2)}, {percent(median(c.get('seldom', [])), 2)}, the looks alone {percent(mean(c['looks']), 2)}"
