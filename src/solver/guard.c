@@ -48,7 +48,6 @@ static void set_events(ht_guard *g) {
   s->replace_below =
       mends ? fmax(g->take_up_below, ht_replacing_below(&g->replacing, s->goal)) : g->take_up_below; /* a level that waits is no mending */
   s->grow_above = mends && ht_guard_lowest_level(g) < HT_LEVEL_64 ? ht_replacing_grown(&g->replacing) : INFINITY;
-  s->iteration_end = iteration_limit(g);
   int decides = g->policy.decide || (g->policy.window && !ht_guard_looks_at_pauses(g));
   s->decide_at = decides && g->loop->op->blocks && !blind ? g->next_look : INT64_MAX;
   s->decide_rule = g->loop->decides && !blind ? g->policy.rule : HT_DECIDE_HOST;
@@ -95,7 +94,12 @@ static void begin(ht_guard *g, double norm) {
   g->check_every = seldom ? ENGINE_CHECK_EVERY : CHECK_EVERY;
   g->next_check = ht_guard_decides_unseen(g) ? ENGINE_FIRST_PAUSE : g->check_every;
   g->settle_at = -1;
+  g->lowest_used = HT_LEVEL_64;
+  g->shares_seen = 0;
+  g->left_to_f64 = 0;
+  s->iteration_end = iteration_limit(g);
   g->next_pause = g->progress ? 0 : g->loop->decides ? ENGINE_FIRST_PAUSE : 1;
+  if (ht_guard_next_share(g) < g->next_pause) g->next_pause = ht_guard_next_share(g);
   g->segment_end = -1;
   g->gap = g->gap_borne = g->ritz_smallest = g->ritz_largest = NAN;
   g->ritz_steps = 0;
@@ -141,6 +145,7 @@ static ht_status iterate(ht_guard *g, ht_outcome *outcome, double *norm) {
     ht_guard_follow_replacements(g);
     if (unseen) ht_guard_follow_unseen(g);
     if (unseen) record_levels(g, product);
+    ht_guard_note_lowest(g);
     record_time(g);
     HT_TRY(g->ctx, ht_guard_handle(g, event, &done, outcome));
   }
@@ -186,6 +191,7 @@ static void fill_report(ht_guard *g, double norm, ht_report *report) {
   report->products = s->iteration + g->certifier.products + g->seen_after;
   report->replacements = g->replacements;
   report->restores = g->restores;
+  report->left_to_f64 = g->left_to_f64;
   report->norm_b = g->norm_b;
   report->residual_true = norm / g->norm_b;
   report->residual_recursive = s->norm_r / g->norm_b;
@@ -211,7 +217,7 @@ static void solve_zero(ht_guard *g, ht_report *report) {
   g->loop->state.iteration = 0;
   g->loop->state.history[0] = 0;
   report->outcome = HT_CONVERGED;
-  report->iterations = report->products = report->replacements = report->restores = 0;
+  report->iterations = report->products = report->replacements = report->restores = report->left_to_f64 = 0;
   report->norm_b = report->residual_true = report->residual_recursive = report->residual_initial = report->backward_error = 0;
 }
 
@@ -224,12 +230,11 @@ static int choose_shift(const ht_guard *g) {
   return fabs(centre) > 80 && isfinite(centre) ? (int)(-centre / 2) : 0;
 }
 
-/* In the scale of the solve, which may have rounded all to zero. */
-static int starts_from_zero(const ht_guard *g) { return !(ldexp(g->x0_norm_inf, g->shift) > 0); }
+int ht_guard_starts_from_zero(const ht_guard *g) { return !(ldexp(g->x0_norm_inf, g->shift) > 0); }
 
 /* b - A x of the start; x = 0, the usual one, needs no product. */
 static ht_status first_residual(ht_guard *g, double *norm) {
-  if (!starts_from_zero(g)) {
+  if (!ht_guard_starts_from_zero(g)) {
     HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, 0, NULL, norm));
     return HT_OK;
   }
@@ -287,7 +292,7 @@ static ht_status solve_in_scale(ht_guard *g, ht_report *report) {
   report->residual_initial = norm / g->norm_b;
   if (g->options->stopping == HT_STOPPING_PAPER) set_goal(g, norm);
   begin(g, norm);
-  if (g->best_written || !starts_from_zero(g)) {
+  if (g->best_written || !ht_guard_starts_from_zero(g)) {
     g->certifier.backend->copy(g->ctx, g->loop->op->n, g->x, g->best);
     g->best_written = 1;
   }

@@ -65,7 +65,10 @@ typedef struct ht_guard {
   int64_t
       settle_at; /* iteration at whose end the levels raised before it have no step at the old ones left: the residual is made true; -1 */
   int64_t check_every;
-  int64_t interval; /* iterations to the policy's next look: policy_interval, longer while nothing changes */
+  ht_level lowest_used; /* of all levels */
+  int shares_seen;      /* of the iteration limit: a quarter of it was made, or half */
+  int64_t left_to_f64;  /* times that the rest of the limit was left to FP64: 0 or 1 */
+  int64_t interval;     /* iterations to the policy's next look: policy_interval, longer while nothing changes */
   int64_t next_look;
   int64_t looks;
   double gap, gap_borne; /* between the true residual and the loop's when it was last seen, and what would have been borne; NaN: never */
@@ -93,11 +96,17 @@ ht_status ht_guard_solve(ht_guard *guard, const double *b, double *x, ht_report 
 
 /* ---- Steps of the above ---- */
 
+int ht_guard_starts_from_zero(const ht_guard *guard); /* guard.c: in the scale of the solve, which may have rounded all to zero */
 /* guard.c: entries of a vector of n where the host can read them, until the next look. */
 ht_status ht_guard_look(ht_guard *guard, const double *vector, const double **entries);
 /* guard_events.c: what to do about an event. Sets *done and *outcome when the solve is over. */
 ht_status ht_guard_handle(ht_guard *guard, ht_cg_event event, int *done, ht_outcome *outcome);
 void ht_guard_ritz_extremes(const ht_guard *guard, double *smallest, double *largest);
+/* guard_limit.c: levels below FP64 may spend a part of the iteration limit, and more of it where they are on course. */
+int64_t ht_guard_next_share(const ht_guard *guard); /* iteration at which that is looked at next */
+ht_status ht_guard_share_limit(ht_guard *guard);    /* there */
+int ht_guard_misses_limit(const ht_guard *guard);   /* beyond half of it, if the residual goes on falling as it has since the start */
+void ht_guard_leave_to_f64(ht_guard *guard);        /* the rest of it, direction and all */
 /* guard_window.c: the levels until the next look, by a policy of the kind window. */
 void ht_guard_decide_window(ht_guard *guard, const ht_policy_view *view);
 /* Whether such a policy's looks wait for the loop's pauses: an engine need not tell of the direction then. */
@@ -108,6 +117,7 @@ double ht_guard_iterations_again(const ht_guard *guard, double size);
 /* guard_levels.c */
 ht_level ht_guard_lowest_level(const ht_guard *guard);
 void ht_guard_start_levels(ht_guard *guard);
+void ht_guard_note_lowest(ht_guard *guard);   /* of the levels in use */
 void ht_guard_take_up_level(ht_guard *guard); /* the policy's later one */
 void ht_guard_note_levels(ht_guard *guard);   /* after the loop's residual was made true: what its next error will be left to */
 void ht_guard_consult_policy(ht_guard *guard);
@@ -124,6 +134,8 @@ double ht_guard_first_drop(const ht_guard *guard, ht_level level); /* the same, 
 int ht_guard_meets_goal(const ht_guard *guard, double norm);
 /* x and its true residual from the loop's state; `change` is how far the loop's residual was from it. */
 ht_status ht_guard_refresh(ht_guard *guard, double *norm, double *change);
+/* The same for a look alone, of which nothing is noted. */
+ht_status ht_guard_compare(ht_guard *guard, double *norm, double *change);
 /* The same where the loop says that it has reached the goal: with what the report needs, and, where the goal is missed, `change`. */
 ht_status ht_guard_refresh_claim(ht_guard *guard, double *norm, double *change);
 /* Of x and its residual, unless they came with its certificate. */
@@ -138,5 +150,6 @@ void ht_guard_follow_replacements(ht_guard *guard); /* that the loop made by its
 void ht_guard_replace(ht_guard *guard, double norm, double change);
 void ht_guard_restart(ht_guard *guard);      /* with a fresh direction */
 ht_status ht_guard_restore(ht_guard *guard); /* back to the best iterate known, with a fresh direction */
+void ht_guard_start_over(ht_guard *guard);   /* back to x = 0; x must be finite */
 
 #endif

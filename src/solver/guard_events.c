@@ -206,19 +206,6 @@ static ht_status check_level(ht_guard *g) {
   return HT_OK;
 }
 
-/* In all, if the residual goes on falling as it has since the start. */
-static double projected_iterations(const ht_guard *g) {
-  const ht_cg_state *s = &g->loop->state;
-  double fallen = log10(s->history[0] / s->norm_r);
-  return fallen > 0 ? (double)s->iteration * log10(s->history[0] / g->goal) / fallen : INFINITY;
-}
-
-/* Low levels take more iterations than FP64, and those that are allowed may be just enough for it. Early on a projection says little. */
-static int misses_limit(const ht_guard *g) {
-  const ht_cg_state *s = &g->loop->state;
-  return s->iteration > s->iteration_end / 2 && projected_iterations(g) > (double)s->iteration_end;
-}
-
 /* Iterations without a new low of the residual: one may take as long as all before it, and a while more. A budget that stands still has
  * mostly come near the goal, where it reads little, and need not wait so long. */
 static int64_t patience(const ht_guard *g, int learned) {
@@ -236,8 +223,8 @@ static ht_status check_patience(ht_guard *g) {
   ht_level lowest = ht_guard_lowest_level(g);
   if ((g->replacing.to_replace == HT_LEVEL_64 && !budget) || lowest == HT_LEVEL_64) return HT_OK;
   int idle = s->iteration - g->improved_at >= patience(g, learned) && (lowest == HT_LEVEL_16 || learned || budget);
-  if (misses_limit(g)) {
-    ht_guard_give_up_levels(g);
+  if (ht_guard_misses_limit(g)) {
+    ht_guard_leave_to_f64(g);
   } else if (idle) {
     ht_guard_give_up_level(g);
     g->improved_at = s->iteration;
@@ -288,6 +275,7 @@ static void plan_pause(ht_guard *g, double elapsed) {
     next = fit < 1 ? 1 : fit > (double)g->check_every ? g->check_every : (int64_t)fit;
   }
   g->next_pause = iteration + next < g->next_check ? iteration + next : g->next_check;
+  if (ht_guard_next_share(g) < g->next_pause) g->next_pause = ht_guard_next_share(g);
   if (g->settle_at >= 0 && g->settle_at < g->next_pause) g->next_pause = g->settle_at;
 }
 
@@ -315,6 +303,7 @@ static ht_status on_pause(ht_guard *g, ht_cg_event event, int *done, ht_outcome 
   (void)event;
   HT_TRY(g->ctx, poll(g, elapsed, done, outcome));
   if (!*done) HT_TRY(g->ctx, settle(g));
+  if (!*done && g->loop->state.iteration >= ht_guard_next_share(g)) HT_TRY(g->ctx, ht_guard_share_limit(g));
   if (!*done && ht_guard_look_is_due(g)) ht_guard_consult_policy(g);
   if (!*done && g->loop->state.iteration >= g->next_check) {
     if (ht_guard_decides_unseen(g)) g->check_every = g->replacing.to_replace < HT_LEVEL_64 ? UNSEEN_CHECK_EVERY : UNSEEN_CHECK_SELDOM;

@@ -12,6 +12,11 @@ ht_level ht_guard_lowest_level(const ht_guard *g) {
   return level;
 }
 
+void ht_guard_note_lowest(ht_guard *g) {
+  ht_level lowest = ht_guard_lowest_level(g);
+  if (lowest < g->lowest_used) g->lowest_used = lowest;
+}
+
 static void enforce_floor(ht_guard *g) {
   for (int64_t b = 0; b < g->loop->op->blocks; b++)
     if (g->loop->block_level[b] < g->floor) g->loop->block_level[b] = (uint8_t)g->floor;
@@ -55,7 +60,11 @@ static void follow_levels(ht_guard *g, ht_level lowest_read, double norm) {
 
 int ht_guard_decides_unseen(const ht_guard *g) { return g->policy.rule == HT_DECIDE_LEARNED && g->floor < HT_LEVEL_64; }
 
-void ht_guard_follow_unseen(ht_guard *g) { ht_replacing_follow(&g->replacing, g->loop->state.lowest); }
+void ht_guard_follow_unseen(ht_guard *g) {
+  int lowest = g->loop->state.lowest;
+  ht_replacing_follow(&g->replacing, lowest);
+  if (lowest < (int)g->lowest_used) g->lowest_used = (ht_level)lowest;
+}
 
 void ht_guard_plan_replacement(ht_guard *g) {
   ht_cg_replacing *m = &g->replacing;
@@ -219,14 +228,19 @@ static void note_gap(ht_guard *g, double norm, double change) {
   g->gap_borne = ht_replacement_bearable(norm);
 }
 
-ht_status ht_guard_refresh(ht_guard *g, double *norm, double *change) {
+ht_status ht_guard_compare(ht_guard *g, double *norm, double *change) {
   ht_reduction apart = {HT_DISTANCE_SQUARE, g->previous, g->residual, 0};
   g->loop->calls->get_iterate(g->loop, g->x);
   g->loop->calls->get_residual(g->loop, g->previous);
   HT_TRY(g->ctx, ht_certify(&g->certifier, g->x, g->b, g->residual, 1, &apart, norm));
+  *change = distance(g, apart.result);
+  return HT_OK;
+}
+
+ht_status ht_guard_refresh(ht_guard *g, double *norm, double *change) {
+  HT_TRY(g->ctx, ht_guard_compare(g, norm, change));
   record_residual(g, *norm, HT_TRACE_REPLACEMENT);
   g->certified = *norm;
-  *change = distance(g, apart.result);
   note_gap(g, *norm, *change);
   keep_if_best(g, *norm);
   return HT_OK;
@@ -332,12 +346,9 @@ void ht_guard_follow_replacements(ht_guard *g) {
   }
 }
 
-/* Back to the best iterate known, with a fresh direction. */
-ht_status ht_guard_restore(ht_guard *g) {
-  double norm;
-  ht_guard_fetch_best(g);
-  g->loop->calls->set_iterate(g->loop, g->best);
-  HT_TRY(g->ctx, ht_certify(&g->certifier, g->best, g->b, g->residual, 0, NULL, &norm));
+/* From another iterate, whose residual is in g->residual, with a fresh direction. */
+static void go_back(ht_guard *g, const double *iterate, double norm) {
+  g->loop->calls->set_iterate(g->loop, iterate);
   record_residual(g, norm, HT_TRACE_RESTORE);
   g->loop->calls->set_residual(g->loop, g->residual);
   ht_guard_restart(g);
@@ -346,5 +357,21 @@ ht_status ht_guard_restore(ht_guard *g) {
   replace_again(g);
   g->owed = 0;
   g->restores++;
+}
+
+ht_status ht_guard_restore(ht_guard *g) {
+  double norm;
+  ht_guard_fetch_best(g);
+  HT_TRY(g->ctx, ht_certify(&g->certifier, g->best, g->b, g->residual, 0, NULL, &norm));
+  go_back(g, g->best, norm);
   return HT_OK;
+}
+
+void ht_guard_start_over(ht_guard *g) {
+  const ht_backend *v = g->certifier.backend;
+  int64_t n = g->loop->op->n;
+  v->copy(g->ctx, n, g->x, g->previous);
+  v->axpy(g->ctx, n, -1, g->previous, g->x);
+  v->copy(g->ctx, n, g->b, g->residual);
+  go_back(g, g->x, g->norm_b);
 }

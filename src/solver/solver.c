@@ -628,6 +628,7 @@ static void add_column(ht_report *all, const ht_report *one) {
   add_count(&all->products, one->products);
   add_count(&all->replacements, one->replacements);
   add_count(&all->restores, one->restores);
+  add_count(&all->left_to_f64, one->left_to_f64);
   all->columns++;
   if (one->outcome != HT_CONVERGED && all->outcome == HT_CONVERGED) {
     all->outcome = one->outcome;

@@ -1,0 +1,96 @@
+/* What of the iteration limit levels below FP64 may spend: a quarter, and half where they are on course for it, so that FP64 finds the rest
+ * enough wherever it would have found the whole so by a margin. SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include "solver/guard.h"
+
+enum { QUARTER, HALF, SHARES };
+
+/* A limit of so few iterations is a wish for so many, and no hope of an answer. */
+enum { LEAST_LIMIT = 64 };
+
+/* CG in FP64 meets the residual's last decades faster or slower than the first, mostly slower: who is on course at a quarter of the limit
+ * by this much of it has time. */
+static const double ON_COURSE = 0.6;
+
+int64_t ht_guard_next_share(const ht_guard *g) {
+  static const int part[] = {[QUARTER] = 4, [HALF] = 2};
+  int64_t limit = g->loop->state.iteration_end;
+  int shares = g->options->guard && g->options->stopping == HT_STOPPING_TRUE && limit >= LEAST_LIMIT;
+  return shares && g->shares_seen < SHARES ? limit / part[g->shares_seen] : INT64_MAX;
+}
+
+/* Iterations in all, on a line through log ||r|| at `from` and at `at`. */
+static double projected(const ht_guard *g, int64_t from, double before, int64_t at, double norm) {
+  double fallen = log10(before / norm);
+  return fallen > 0 ? (double)from + (double)(at - from) * log10(before / g->goal) / fallen : INFINITY;
+}
+
+int ht_guard_misses_limit(const ht_guard *g) {
+  const ht_cg_state *s = &g->loop->state;
+  return s->iteration > s->iteration_end / 2 && projected(g, 0, s->history[0], s->iteration, s->norm_r) > (double)s->iteration_end;
+}
+
+/* Where CG is slow its residual goes up and down by orders of magnitude, so that one iterate says little: of the last eighth of `end`
+ * iterations the one that is worst by the line from the start. */
+static int64_t worst_before(const ht_guard *g, int64_t end) {
+  const double *norm = g->loop->state.history;
+  int64_t last = end < g->loop->state.capacity ? end : g->loop->state.capacity - 1, worst = last;
+  for (int64_t i = last - last / 8; i < last; i++)
+    if (projected(g, 0, norm[0], i, norm[i]) > projected(g, 0, norm[0], worst, norm[worst])) worst = i;
+  return worst;
+}
+
+/* At a quarter by the line from the start, at half by that from the quarter, which knows better of the later decades; infinite where that
+ * one does not fall. `norm`: ||r|| now. */
+static double projected_at(const ht_guard *g, int share, double norm) {
+  const ht_cg_state *s = &g->loop->state;
+  int64_t quarter = s->iteration_end / 4, now = s->iteration, worst = worst_before(g, now);
+  double seen = s->history[worst], before = s->history[worst_before(g, quarter)];
+  if (share == HALF) return projected(g, quarter, before, now, fmax(norm, seen));
+  return fmax(projected(g, 0, s->history[0], worst, seen), projected(g, 0, s->history[0], now, norm));
+}
+
+/* Values that a level holds exactly are FP64's. */
+static int was_inexact(const ht_guard *g) {
+  const double exact[HT_LEVELS] = {g->known->share_exact_16, g->known->share_exact_32, 1};
+  return !(exact[g->lowest_used] == 1);
+}
+
+void ht_guard_leave_to_f64(ht_guard *g) {
+  ht_guard_give_up_levels(g);
+  ht_recorder_because(g->recorder, HT_TRACE_LIMIT);
+  g->left_to_f64++;
+}
+
+/* x is kept, since what was gained counts where the limit is just enough for FP64. The direction is not, but where next to nothing was
+ * lost: CG has not seen the difference, and takes longer with it than with a fresh one. `spoilt`: x is not kept either, and FP64 has from
+ * x = 0 to the bit what it would have had alone. */
+static ht_status leave(ht_guard *g, int spoilt) {
+  static const double NOTHING = 0.1;
+  double norm, change;
+  HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
+  ht_guard_leave_to_f64(g);
+  g->improved_at = g->loop->state.iteration;
+  g->lowest = spoilt ? g->norm_b : norm;
+  if (!isfinite(norm)) return ht_guard_restore(g);
+  if (spoilt) {
+    ht_guard_start_over(g);
+  } else if (change <= NOTHING * g->goal) {
+    g->settle_at = -1;
+  } else {
+    ht_guard_replace(g, norm, change);
+    ht_guard_restart(g);
+  }
+  return HT_OK;
+}
+
+ht_status ht_guard_share_limit(ht_guard *g) {
+  double norm, change, limit = (double)g->loop->state.iteration_end;
+  int share = g->shares_seen++;
+  if (g->floor == HT_LEVEL_64 || !was_inexact(g)) return HT_OK;
+  HT_TRY(g->ctx, ht_guard_compare(g, &norm, &change));
+  double all = projected_at(g, share, fmax(norm, g->loop->state.norm_r));
+  int follows = change <= fmax(ht_replacement_bearable(norm), g->goal);
+  if (follows && all <= (share == HALF ? limit : ON_COURSE * limit)) return HT_OK;
+  return leave(g, share == HALF && isinf(all) && ht_guard_starts_from_zero(g)); /* a quarter of the limit brought nothing */
+}
