@@ -1,5 +1,5 @@
-/* What of the iteration limit levels below FP64 may spend: a quarter, and half where they are on course for it, so that FP64 finds the rest
- * enough wherever it would have found the whole so by a margin. SPDX-License-Identifier: BSD-3-Clause */
+/* What of the iteration limit levels below FP64 may spend: a quarter of it, half or all, as long as they are on course. FP64 has the rest.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include "solver/guard.h"
 
@@ -8,8 +8,7 @@ enum { QUARTER, HALF, SHARES };
 /* A limit of so few iterations is a wish for so many, and no hope of an answer. */
 enum { LEAST_LIMIT = 64 };
 
-/* CG in FP64 meets the residual's last decades faster or slower than the first, mostly slower: who is on course at a quarter of the limit
- * by this much of it has time. */
+/* Of the limit, at a quarter of it: the first decades mostly fall faster than the last. */
 static const double ON_COURSE = 0.6;
 
 int64_t ht_guard_next_share(const ht_guard *g) {
@@ -40,8 +39,7 @@ static int64_t worst_before(const ht_guard *g, int64_t end) {
   return worst;
 }
 
-/* At a quarter by the line from the start, at half by that from the quarter, which knows better of the later decades; infinite where that
- * one does not fall. `norm`: ||r|| now. */
+/* At a quarter by the line from the start, at half by that from the quarter, which knows better of the later decades. `norm`: ||r|| now. */
 static double projected_at(const ht_guard *g, int share, double norm) {
   const ht_cg_state *s = &g->loop->state;
   int64_t quarter = s->iteration_end / 4, now = s->iteration, worst = worst_before(g, now);
@@ -84,13 +82,17 @@ static ht_status leave(ht_guard *g, int spoilt) {
   return HT_OK;
 }
 
+/* Whoever is on course by the loop's own residual and is not by the true one has lost what a replacement mends, and x is as good as that
+ * says. */
 ht_status ht_guard_share_limit(ht_guard *g) {
-  double norm, change, limit = (double)g->loop->state.iteration_end;
+  const ht_cg_state *s = &g->loop->state;
+  double norm, change;
   int share = g->shares_seen++;
   if (g->floor == HT_LEVEL_64 || !was_inexact(g)) return HT_OK;
   HT_TRY(g->ctx, ht_guard_compare(g, &norm, &change));
-  double all = projected_at(g, share, fmax(norm, g->loop->state.norm_r));
-  int follows = change <= fmax(ht_replacement_bearable(norm), g->goal);
-  if (follows && all <= (share == HALF ? limit : ON_COURSE * limit)) return HT_OK;
-  return leave(g, share == HALF && isinf(all) && ht_guard_starts_from_zero(g)); /* a quarter of the limit brought nothing */
+  double most = (share == HALF ? 1 : ON_COURSE) * (double)s->iteration_end;
+  int on_course = projected_at(g, share, s->norm_r) <= most;
+  int follows = change <= fmax(ht_replacement_bearable(norm), g->goal) && projected_at(g, share, norm) <= most;
+  if (on_course && follows) return HT_OK;
+  return leave(g, share == HALF && !on_course && ht_guard_starts_from_zero(g));
 }

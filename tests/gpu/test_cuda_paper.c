@@ -159,6 +159,40 @@ static void the_device_replaces_as_the_host_does(void **state) {
   gpu_close(&g);
 }
 
+/* A plate that low levels delay: with 2.2 times the iterations that FP64 takes every engine solves it under every policy, twice to the same
+ * bits, since runs pause where the limit is looked at. */
+static void the_limit_is_shared(void **state) {
+  static const char *const limited[] = {"fixed:f32", "fixed:bf16", "rule", "budget"};
+  static const char *const engine[][2] = {{"paper", "tilecsc"}, {"streaming", "auto"}, {"persistent", "auto"}};
+  (void)state;
+  gpu g = gpu_open();
+  ht_matrix *a = generate(&g, "elasticity3d nx=40 ny=6 nz=1");
+  double *b = right_hand_side(a), *x = array(a->n);
+  for (int e = 0; e < 3; e++) {
+    char most[24];
+    ht_report f64 = solve_once(
+        &g, a,
+        SETTINGS({"backend", "cuda"}, {"engine", engine[e][0]}, {"format", engine[e][1]}, {"precond", "none"}, {"policy", "fixed:f64"}), b,
+        x);
+    assert_int_equal(f64.outcome, HT_CONVERGED);
+    snprintf(most, sizeof most, "%lld", (long long)(22 * f64.iterations / 10));
+    int64_t left = 0;
+    for (int p = 0; p < 4; p++) {
+      ht_report r = solve_twice(&g, a,
+                                SETTINGS({"backend", "cuda"}, {"engine", engine[e][0]}, {"format", engine[e][1]}, {"precond", "none"},
+                                         {"policy", limited[p]}, {"max-iterations", most}),
+                                0, b, x);
+      if (r.outcome != HT_CONVERGED)
+        fail_msg("%s, %s: %s, true residual %.3g in %s iterations", engine[e][0], limited[p], r.detail, r.residual_true, most);
+      left += r.left_to_f64;
+    }
+    assert_true(left > 0);
+  }
+  free(b), free(x);
+  ht_matrix_destroy(a);
+  gpu_close(&g);
+}
+
 /* Scattered unknowns are ordered, which changes rounding alone; new values find their places. */
 static void scattered_unknowns_are_ordered(void **state) {
   (void)state;
@@ -470,11 +504,17 @@ static void networks_of_other_shapes_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(it_is_the_textbook_loop),        cmocka_unit_test(odd_sizes_are_solved),
-      cmocka_unit_test(its_records_give_eigenvalues),   cmocka_unit_test(the_device_replaces_as_the_host_does),
-      cmocka_unit_test(scattered_unknowns_are_ordered), cmocka_unit_test(it_refuses_what_it_cannot_do),
-      cmocka_unit_test(networks_decide_as_by_hand),     cmocka_unit_test(pauses_change_no_bit),
-      cmocka_unit_test(the_best_iterate_is_kept),       cmocka_unit_test(networks_of_other_shapes_are_refused),
+      cmocka_unit_test(it_is_the_textbook_loop),
+      cmocka_unit_test(odd_sizes_are_solved),
+      cmocka_unit_test(its_records_give_eigenvalues),
+      cmocka_unit_test(the_device_replaces_as_the_host_does),
+      cmocka_unit_test(the_limit_is_shared),
+      cmocka_unit_test(scattered_unknowns_are_ordered),
+      cmocka_unit_test(it_refuses_what_it_cannot_do),
+      cmocka_unit_test(networks_decide_as_by_hand),
+      cmocka_unit_test(pauses_change_no_bit),
+      cmocka_unit_test(the_best_iterate_is_kept),
+      cmocka_unit_test(networks_of_other_shapes_are_refused),
   };
   if (!gpu_present()) return GPU_SKIPPED;
   return cmocka_run_group_tests(tests, NULL, NULL);

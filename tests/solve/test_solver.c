@@ -361,8 +361,8 @@ static ht_report solve_within(ht_context *ctx, const ht_matrix *a, const char *p
   return report;
 }
 
-/* Half of the iterations that are allowed are made, and the residual does not fall fast enough for the rest to do: that is FP64's, whatever
- * the level was. Where they do, FP64 is the certificates' alone. */
+/* A quarter of the iterations that are allowed are made, and the residual does not fall fast enough for the rest to do: that is FP64's,
+ * whatever the level was. Where they do, FP64 is the certificates' alone. */
 static void few_iterations_are_left_to_fp64(void **state) {
   static const char *const policies[] = {"fixed:f32", "fixed:bf16"};
   ht_context *ctx;
@@ -373,12 +373,135 @@ static void few_iterations_are_left_to_fp64(void **state) {
   for (int64_t i = 0; i < ht_matrix_rows(a); i++) b[i] = sin((double)i);
   ht_report whole = solve_within(ctx, a, "fixed:f64", "500", b, x);
   assert_int_equal(whole.outcome, HT_ITERATION_LIMIT);
+  assert_int_equal(whole.left_to_f64, 0);
   for (int k = 0; k < 2; k++) {
-    ht_report few = solve_within(ctx, a, policies[k], "500", b, x), many = solve_within(ctx, a, policies[k], "5000", b, x);
+    ht_report few = solve_within(ctx, a, policies[k], "500", b, x), many = solve_within(ctx, a, policies[k], "9000", b, x);
     assert_int_equal(few.outcome, HT_ITERATION_LIMIT);
-    assert_true(few.bytes_f64 > 0.3 * whole.bytes_f64 && few.bytes_f32 + few.bytes_16 > 0.1 * whole.bytes_f64);
+    assert_int_equal(few.left_to_f64, 1);
+    assert_true(few.bytes_f64 > 0.6 * whole.bytes_f64 && few.bytes_f32 + few.bytes_16 > 0.05 * whole.bytes_f64);
     assert_int_equal(many.outcome, HT_CONVERGED);
+    assert_int_equal(many.left_to_f64, 0);
     assert_true(many.bytes_f64 < 0.1 * whole.bytes_f64);
+  }
+  free(x), free(b);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
+/* Every other block at 16 bits. */
+static int half_low(void *user, const ht_policy_view *view, uint8_t *precision) {
+  (void)user;
+  for (int64_t k = 0; k < view->blocks; k++) precision[k] = k % 2 ? HT_BF16 : HT_F64;
+  return 0;
+}
+
+typedef struct limited {
+  const char *policy, *format, *rtol;
+  int64_t most; /* 0: as is usual */
+  const double *b;
+} limited;
+
+static ht_report solve_limited(ht_context *ctx, const ht_matrix *a, const limited *how, double *x) {
+  char most[24];
+  int custom = !strcmp(how->policy, "custom");
+  snprintf(most, sizeof most, "%lld", (long long)how->most);
+  const char *const settings[][2] = {{"policy", custom ? "auto" : how->policy},
+                                     {"format", how->format},
+                                     {"rtol", how->rtol},
+                                     {"max-iterations", most},
+                                     {"precond", "none"},
+                                     {"trace", "yes"}};
+  ht_report report;
+  ht_solver *solver = solver_with(ctx, a, 6, settings);
+  if (custom) ht_solver_set_policy(solver, half_low, NULL);
+  memset(x, 0, (size_t)ht_matrix_rows(a) * sizeof(double));
+  OK(ht_solver_solve(solver, 1, how->b, x, &report));
+  const ht_solve_trace *trace = ht_solver_trace(solver);
+  int64_t left = 0;
+  for (int64_t k = 0; k < trace->changes; k++) left += trace->change[k].why == HT_TRACE_LIMIT;
+  assert_true(left <= report.left_to_f64 && report.left_to_f64 <= 1); /* levels may have been FP64 then */
+  ht_solver_destroy(solver);
+  return report;
+}
+
+/* A plate, whose smallest eigenvalues 16 bits do not bear and 32 hardly: with 2.2 times the iterations that FP64 takes every policy solves
+ * it, also with a right-hand side that is easier for FP64 than what a lower level leaves. */
+static void the_limit_is_shared(void **state) {
+  static const char *const policies[] = {"fixed:f32", "fixed:bf16", "rule", "budget", "custom", "learned", "auto"}, *const formats[] = {
+                                                                                                                        "split", "tilecsc"};
+  ht_context *ctx;
+  ht_matrix *a;
+  int left = 0;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  OK(generate_line(ctx, "elasticity3d nx=40 ny=6 nz=1", &a));
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *b = vector(n);
+  for (int k = 0; k < 4; k++) {
+    for (int64_t i = 0; i < n; i++) x[i] = 1;
+    OK(ht_matrix_multiply(a, x, b));
+    for (int64_t i = 0; i < n && k / 2; i++) b[i] = sin(1.3 * (double)i * (double)i);
+    limited how = {"fixed:f64", formats[k % 2], "1e-10", 0, b};
+    ht_report f64 = solve_limited(ctx, a, &how, x);
+    assert_int_equal(f64.outcome, HT_CONVERGED);
+    how.most = 22 * f64.iterations / 10;
+    for (size_t p = 0; p < sizeof policies / sizeof *policies; p++) {
+      how.policy = policies[p];
+      ht_report r = solve_limited(ctx, a, &how, x);
+      if (r.outcome != HT_CONVERGED)
+        fail_msg("%s, %s, %d: %s, residual %g; FP64 takes %lld of %lld iterations", how.policy, how.format, k / 2,
+                 ht_outcome_name(r.outcome), r.residual_true, (long long)f64.iterations, (long long)how.most);
+      left += (int)r.left_to_f64;
+    }
+  }
+  assert_true(left >= 8); /* fixed:f32 and fixed:bf16 at least */
+  limited how = {"fixed:f32", "split", "1e-10", 0, b};
+  assert_int_equal(solve_limited(ctx, a, &how, x).left_to_f64, 0); /* where there is time */
+  free(x), free(b);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
+/* On course at a quarter and nowhere at half: FP64 starts over, and takes the iterations that it takes alone, to the bit. */
+static void what_stands_still_starts_over(void **state) {
+  ht_context *ctx;
+  ht_matrix *a;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  OK(generate_line(ctx, "elasticity3d nx=20 ny=20 nz=1", &a));
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *y = vector(n), *b = vector(n);
+  for (int64_t i = 0; i < n; i++) x[i] = 1;
+  OK(ht_matrix_multiply(a, x, b));
+  limited how = {"fixed:f64", "split", "1e-7", 0, b};
+  ht_report f64 = solve_limited(ctx, a, &how, x);
+  how.policy = "fixed:bf16";
+  how.most = 202 * f64.iterations / 100;
+  ht_report r = solve_limited(ctx, a, &how, y);
+  assert_int_equal(r.outcome, HT_CONVERGED);
+  assert_true(r.left_to_f64 == 1 && r.restores == 1);
+  assert_int_equal(r.iterations, how.most / 2 + f64.iterations);
+  assert_memory_equal(x, y, (size_t)n * sizeof *x);
+  free(x), free(y), free(b);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
+/* So few iterations are what the caller wants, and nobody's share. */
+static void small_limits_are_kept(void **state) {
+  ht_context *ctx;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  ht_matrix *a = make(ctx, "stencil2d", "size", "60", "coefficients", "lognormal");
+  double *x = vector(ht_matrix_rows(a)), *b = vector(ht_matrix_rows(a));
+  for (int64_t i = 0; i < ht_matrix_rows(a); i++) b[i] = sin((double)i);
+  static const int64_t most[] = {1, 5, 63};
+  for (int k = 0; k < 3; k++) {
+    limited how = {"fixed:bf16", "split", "1e-10", most[k], b};
+    ht_report r = solve_limited(ctx, a, &how, x);
+    assert_int_equal(r.outcome, HT_ITERATION_LIMIT);
+    assert_int_equal(r.iterations, most[k]);
+    assert_int_equal(r.left_to_f64, 0);
   }
   free(x), free(b);
   ht_matrix_destroy(a);
@@ -435,6 +558,9 @@ int main(void) {
       cmocka_unit_test(progress_changes_nothing),
       cmocka_unit_test(budget_waits_for_the_front),
       cmocka_unit_test(few_iterations_are_left_to_fp64),
+      cmocka_unit_test(the_limit_is_shared),
+      cmocka_unit_test(what_stands_still_starts_over),
+      cmocka_unit_test(small_limits_are_kept),
       cmocka_unit_test(low_levels_wait_whoever_mends),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
