@@ -206,11 +206,15 @@ static ht_status check_level(ht_guard *g) {
   return HT_OK;
 }
 
+/* Whoever asks for it: a caller, auto where its level has failed, a policy of the kind window. */
+static int follows_budget(const ht_guard *g) { return g->by_budget || g->policy.rule == HT_DECIDE_BUDGET; }
+
 /* Iterations without a new low of the residual: one may take as long as all before it, and a while more. A budget that stands still has
- * mostly come near the goal, where it reads little, and need not wait so long. */
+ * mostly come near the goal, where it reads little, and need not wait so long, nor for the iteration limit. */
 static int64_t patience(const ht_guard *g, int learned) {
   enum { BUDGET_SHARE = 8 };
-  if (g->by_budget) return PATIENCE + g->improved_at / BUDGET_SHARE;
+  int64_t share = g->loop->state.iteration_end / BUDGET_SHARE;
+  if (follows_budget(g)) return (share < PATIENCE ? share : PATIENCE) + g->improved_at / BUDGET_SHARE;
   return (learned ? PATIENCE_LEARNED : PATIENCE) + g->improved_at;
 }
 
@@ -219,7 +223,7 @@ static int64_t patience(const ht_guard *g, int learned) {
  * somewhere, is kept. */
 static ht_status check_patience(ht_guard *g) {
   const ht_cg_state *s = &g->loop->state;
-  int learned = g->policy.by_network && !g->by_rule, budget = g->by_budget;
+  int learned = g->policy.by_network && !g->by_rule, budget = follows_budget(g);
   ht_level lowest = ht_guard_lowest_level(g);
   if ((g->replacing.to_replace == HT_LEVEL_64 && !budget) || lowest == HT_LEVEL_64) return HT_OK;
   int idle = s->iteration - g->improved_at >= patience(g, learned) && (lowest == HT_LEVEL_16 || learned || budget);
