@@ -209,13 +209,14 @@ static ht_status check_level(ht_guard *g) {
 /* Whoever asks for it: a caller, auto where its level has failed, a policy of the kind window. */
 static int follows_budget(const ht_guard *g) { return g->by_budget || g->policy.rule == HT_DECIDE_BUDGET; }
 
-/* Iterations without a new low of the residual: one may take as long as all before it, and a while more. A budget that stands still has
- * mostly come near the goal, where it reads little, and need not wait so long, nor for the iteration limit. */
+/* Iterations without a new low of the residual: one may take as long as all before it, and a while more. A budget need not wait so long,
+ * nor for the iteration limit, and least of all near the goal, where it reads little and stands still for good. */
 static int64_t patience(const ht_guard *g, int learned) {
   enum { BUDGET_SHARE = 8 };
-  int64_t share = g->loop->state.iteration_end / BUDGET_SHARE;
-  if (follows_budget(g)) return (share < PATIENCE ? share : PATIENCE) + g->improved_at / BUDGET_SHARE;
-  return (learned ? PATIENCE_LEARNED : PATIENCE) + g->improved_at;
+  static const double NEAR = 100;
+  if (!follows_budget(g)) return (learned ? PATIENCE_LEARNED : PATIENCE) + g->improved_at;
+  int64_t share = g->loop->state.iteration_end / BUDGET_SHARE, while_more = g->lowest <= NEAR * g->goal ? PATIENCE_LEARNED : PATIENCE;
+  return (share < while_more ? share : while_more) + g->improved_at / BUDGET_SHARE;
 }
 
 /* 16 bits, or a learned policy, that make no progress are left, without a replacement or a claim to show it; a budget goes a level up.
