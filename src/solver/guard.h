@@ -65,7 +65,7 @@ typedef struct ht_guard {
   int64_t
       settle_at; /* iteration at whose end the levels raised before it have no step at the old ones left: the residual is made true; -1 */
   int64_t check_every;
-  ht_level lowest_used; /* of all levels */
+  ht_level lowest_used; /* of all blocks, since the start */
   int shares_seen;      /* of the iteration limit: a quarter of it was made, or half */
   int64_t left_to_f64;  /* times that the rest of the limit was left to FP64: 0 or 1 */
   int64_t interval;     /* iterations to the policy's next look: policy_interval, longer while nothing changes */
@@ -117,7 +117,7 @@ double ht_guard_iterations_again(const ht_guard *guard, double size);
 /* guard_levels.c */
 ht_level ht_guard_lowest_level(const ht_guard *guard);
 void ht_guard_start_levels(ht_guard *guard);
-void ht_guard_note_lowest(ht_guard *guard);   /* of the levels in use */
+void ht_guard_note_lowest(ht_guard *guard);   /* of the levels that were read */
 void ht_guard_take_up_level(ht_guard *guard); /* the policy's later one */
 void ht_guard_note_levels(ht_guard *guard);   /* after the loop's residual was made true: what its next error will be left to */
 void ht_guard_consult_policy(ht_guard *guard);

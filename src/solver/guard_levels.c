@@ -12,8 +12,11 @@ ht_level ht_guard_lowest_level(const ht_guard *g) {
   return level;
 }
 
+/* A device changes levels within a run, and runs end by the clock: there the products tell. */
 void ht_guard_note_lowest(ht_guard *g) {
-  ht_level lowest = ht_guard_lowest_level(g);
+  const double *bytes = g->loop->state.bytes_level;
+  ht_level read = bytes[HT_LEVEL_16] > 0 ? HT_LEVEL_16 : bytes[HT_LEVEL_32] > 0 ? HT_LEVEL_32 : HT_LEVEL_64;
+  ht_level lowest = g->loop->engine ? read : ht_guard_lowest_level(g);
   if (lowest < g->lowest_used) g->lowest_used = lowest;
 }
 
@@ -60,11 +63,7 @@ static void follow_levels(ht_guard *g, ht_level lowest_read, double norm) {
 
 int ht_guard_decides_unseen(const ht_guard *g) { return g->policy.rule == HT_DECIDE_LEARNED && g->floor < HT_LEVEL_64; }
 
-void ht_guard_follow_unseen(ht_guard *g) {
-  int lowest = g->loop->state.lowest;
-  ht_replacing_follow(&g->replacing, lowest);
-  if (lowest < (int)g->lowest_used) g->lowest_used = (ht_level)lowest;
-}
+void ht_guard_follow_unseen(ht_guard *g) { ht_replacing_follow(&g->replacing, g->loop->state.lowest); }
 
 void ht_guard_plan_replacement(ht_guard *g) {
   ht_cg_replacing *m = &g->replacing;
