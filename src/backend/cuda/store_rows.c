@@ -197,10 +197,16 @@ static int64_t room_of(int64_t slices) {
   return room;
 }
 
+/* Whether slices end with ragged units where a patch has so many at most: not where each has a warp and those are many, which have the
+ * fewest registers. */
+static int may_be_ragged(int64_t slices) {
+  return slices <= HT_WIDE_WARPS || (slices > HT_NARROW_WARPS && slices <= HT_RAGGED_SLICES_MOST);
+}
+
 /* Slices that save bytes, as far as no patch gets more warps or rows a thread than there are. */
 static int64_t worth_of_a_slice(const ht_store *store, cut c) {
   int64_t slices = most_slices(store, c), most = slices > HT_NARROW_WARPS ? room_of(slices) : slices;
-  if (slices > HT_RAGGED_SLICES_MOST) return 0;
+  if (!may_be_ragged(slices)) return 0;
   for (c.worth = WORTH_LEAST; c.worth <= WORTH_MOST; c.worth *= 2)
     if (most_slices(store, c) <= most) return c.worth;
   return 0;
@@ -308,8 +314,7 @@ static ht_status make_halos(ht_store *store, const ht_csr_view *a) {
 /* Where the persistent engine has room for each slice's ragged unit, beside its vectors and two that block-Jacobi takes. */
 static int ragged_fit(const ht_store *store) {
   int64_t slices = store->rows->patch_slices_most, columns = 3 * store->plan.patch_rows + store->rows->halo_most;
-  return slices <= HT_RAGGED_SLICES_MOST &&
-         columns * 8 + slices * HT_UNIT_SHARED + HT_STATIC_SHARED + 64 <= store->cuda->shared_block_bytes;
+  return may_be_ragged(slices) && columns * 8 + slices * HT_UNIT_SHARED + HT_STATIC_SHARED + 64 <= store->cuda->shared_block_bytes;
 }
 
 static ht_status make_patches(ht_store *store, const ht_csr_view *a) {
