@@ -16,9 +16,9 @@
  * words are 32 u + 2 lane and the next, in a half one 32 u + lane. info[u] describes the group that begins at unit u. Indices lie as heads
  * do, in units of their own, because slices by offsets have none; a group's base stands where its first unit of them is counted.
  *
- * With patches of HT_RAGGED_SLICES_MOST slices at most each of them ends with a ragged unit, which has no empty places: behind all units
- * lie its entries that are there, the first ones of the lanes, then the second ones, and `has` tells whose they are. Entry e of a row
- * belongs to lane e & (lanes - 1) there. It is a group of its own, described behind all units.
+ * With patches of HT_RAGGED_SLICES_MOST slices at most (but not of 17 to 20: store_rows.c) each of them ends with a ragged unit, which
+ * has no empty places: behind all units lie its entries that are there, the first ones of the lanes, then the second ones, and `has` tells
+ * whose they are. Entry e of a row belongs to lane e & (lanes - 1) there. It is a group of its own, described behind all units.
  *
  * Values: head, mid and tail as in ht_split_view, for each group FIXED (with its exponent), FLOAT or RAW. At the 16-bit level a FLOAT
  * group is read at 32 bits, because BF16 would lose more than FIXED ever does; a RAW group is read whole at every level. The diagonal
