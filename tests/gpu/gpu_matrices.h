@@ -2,6 +2,7 @@
 #ifndef HT_TEST_GPU_MATRICES_H
 #define HT_TEST_GPU_MATRICES_H
 #include "data/matrix.h"
+#include "gpu/gpu_helpers.h"
 #include "support/generated.h"
 #include "support/patterns.h"
 

@@ -1,6 +1,7 @@
 /* Whole solves on the CUDA backend, by every engine, against the CPU's: through the public interface, as a caller sees them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <unistd.h>
+#include "gpu/gpu_matrices.h"
 #include "gpu/gpu_solves.h"
 #include "solver/chooser.h"
 #include "support/learned.h"
@@ -166,6 +167,23 @@ static void halos_of_nearly_all_rows(void **state) {
       int64_t expected = iterations_on_cpu(&g, a, b, p, 0);
       for (int k = 0; k < CHOSEN; k++) check_solve(&g, lines[i], a, b, 1, p, chosen[k], expected);
     }
+    free(b);
+    ht_matrix_destroy(a);
+  }
+  gpu_close(&g);
+}
+
+/* Values that the lower levels hold in other widths than most: those groups are read from memory in every iteration. */
+static void values_of_every_encoding(void **state) {
+  (void)state;
+  enum { CHOSEN = 3 };
+  gpu g = gpu_open();
+  for (int i = 0; i < GPU_MATRICES; i++) {
+    if (gpu_matrices[i].make != make_floats && gpu_matrices[i].make != make_raw) continue;
+    ht_matrix *a = gpu_matrix_make(g.ctx, &gpu_matrices[i]);
+    double *b = right_hand_side(a);
+    int64_t expected = iterations_on_cpu(&g, a, b, 0, 0);
+    for (int k = F64; k < F64 + CHOSEN; k++) check_solve(&g, gpu_matrices[i].name, a, b, 1, 0, k, expected);
     free(b);
     ht_matrix_destroy(a);
   }
@@ -658,6 +676,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_engine_converges_with_every_policy),
       cmocka_unit_test(halos_of_nearly_all_rows),
+      cmocka_unit_test(values_of_every_encoding),
       cmocka_unit_test(what_cannot_be_is_refused_with_a_sentence),
       cmocka_unit_test(host_threads_change_no_bit),
       cmocka_unit_test(budget_waits_for_the_front),

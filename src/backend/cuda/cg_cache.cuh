@@ -1,5 +1,6 @@
 // Where the persistent engine has its part of the matrix: of each slice the first units in registers, the last ones decoded in shared
-// memory, and those between in global memory. Patches have no slices by offsets, so that a group's indices lie where its values do.
+// memory, and those between in global memory. Patches have no slices by offsets, so that a group's indices lie where its values do. A
+// ragged unit, the last of its slice, is on the chip, where it is one like the others: there is room for all of them.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include "backend/cuda/bulk.cuh"
@@ -47,19 +48,21 @@ template <int HELD> struct held_units {
 };
 
 // Shares `room` units of shared memory out to the slices in proportion to what they need, such that all that is streamed is streamed in
-// whole rounds of AHEAD groups; one thread. Whether that was so.
-__device__ inline bool share_out(slice_plan *plan, int slices, int room) {
+// whole rounds of AHEAD groups; one thread. Whether that was so. ragged: units of each slice that have to be kept.
+__device__ inline bool share_out(slice_plan *plan, int slices, int room, int ragged) {
   constexpr int ROUND = 2 * AHEAD;
-  int total = 0, seen = 0, used = 0;
+  int total = 0, seen = 0, used = 0, owed = 0; // owed: ragged units that are still to come
   bool whole = true;
-  for (int k = 0; k < slices; k++) total += plan[k].kept;
+  for (int k = 0; k < slices; k++) total += plan[k].kept, owed += plan[k].kept ? ragged : 0;
   for (int k = 0; k < slices; k++) {
-    int need = plan[k].kept, kept = need;
+    int need = plan[k].kept, kept = need, least = need ? ragged : 0;
     seen += need;
+    owed -= least;
     if (total > room) {
-      int fair = max((int)((long long)seen * room / total) - used, 0);
+      int fair = max((int)((long long)seen * room / total) - used, least);
       kept = need <= fair ? need : max(need - (need - fair + ROUND - 1) / ROUND * ROUND, need % ROUND);
-      if (used + kept > room) kept = 0;
+      if (kept < least) kept = ROUND;
+      if (used + kept + owed > room) kept = least;
     }
     plan[k].at = (uint16_t)used;
     plan[k].kept = (uint16_t)kept;
@@ -102,8 +105,10 @@ __device__ inline int load_group(const ht_store_view &a, int64_t first, int unit
 }
 
 template <int LEVEL>
-__device__ inline void fill_kept(const ht_store_view &a, int64_t first, const slice_plan &s, const cache<LEVEL> &c, int lane) {
-  int begin = s.begin + s.held + s.streamed, end = begin + s.kept;
+__device__ inline void fill_kept(const ht_store_view &a, int64_t first, int64_t slice, const slice_plan &s, const cache<LEVEL> &c, int lane,
+                                 int ragged) {
+  bool ends = ragged && s.kept;
+  int begin = s.begin + s.held + s.streamed, end = begin + s.kept - ends;
   for (int unit = begin; unit < end; unit += 2) { // whole groups stand before it
     loaded v;
     double scale;
@@ -111,28 +116,38 @@ __device__ inline void fill_kept(const ht_store_view &a, int64_t first, const sl
     keep(c, v, 0, encoding, scale, s.at + unit - begin, lane);
     if (unit + 1 < end) keep(c, v, 1, encoding, scale, s.at + unit + 1 - begin, lane);
   }
+  if (!ends) return;
+  ragged_unit last(a, slice, lane, LEVEL);
+  keep(c, last.v, 0, encoding_of(last.info), scale_of(last.info, LEVEL), s.at + s.kept - 1, lane);
 }
 
 // What is not there counts as zeros.
 template <int HELD>
-__device__ inline void fill_held(const ht_store_view &a, int64_t first, const slice_plan &s, int lane, held_units<HELD> &h) {
-  int units = s.held + s.streamed + s.kept;
+__device__ inline void fill_held(const ht_store_view &a, int64_t first, int64_t slice, const slice_plan &s, int lane, held_units<HELD> &h) {
+  int whole = s.held + s.streamed + s.kept - (int)a.ragged;
+  bool ends = whole >= 0 && whole < s.held;
 #pragma unroll
   for (int j = 0; j < HELD; j++) h.value[j] = {0, 0}, h.index[j] = 0;
 #pragma unroll
   for (int j = 0; j < HELD; j += 2) {
-    if (j >= s.held) continue;
+    if (j >= min((int)s.held, whole)) continue;
     loaded v;
     double scale;
-    int encoding = load_group<LEVEL_64>(a, first, s.begin + j, s.begin + units, lane, v, scale);
+    int encoding = load_group<LEVEL_64>(a, first, s.begin + j, s.begin + whole, lane, v, scale);
 #pragma unroll
     for (int k = 0; k < 2; k++)
-      if (j + k < s.held) {
+      if (j + k < min((int)s.held, whole)) {
         pair d = decode(v, k, encoding, LEVEL_64);
         h.value[j + k] = {d.first * scale, d.second * scale};
         h.index[j + k] = v.index[k];
       }
   }
+  if (!ends) return;
+  ragged_unit last(a, slice, lane, LEVEL_64);
+  pair d = last.exact();
+#pragma unroll
+  for (int j = 0; j < HELD; j++)
+    if (j == whole) h.value[j] = {d.first, d.second}, h.index[j] = last.v.index[0];
 }
 
 template <int HELD> __device__ inline double multiply_held(const held_units<HELD> &h, int count, const double *p) {
@@ -171,19 +186,22 @@ template <int LEVEL> __device__ inline double multiply_kept(const cache<LEVEL> &
   return sum;
 }
 
-// Units of a slice, from memory, where they do not come in rounds: in few registers.
-template <int LEVEL>
-__device__ inline double multiply_streamed(const ht_store_view &a, int64_t begin, int units, int lane, const double *p, double sum) {
-  int64_t end = begin + units;
+// Units of a slice, from memory, where they do not come in rounds: in few registers. RAGGED: with the ragged one where none is kept.
+template <int LEVEL, bool RAGGED>
+__device__ inline double multiply_streamed(const ht_store_view &a, int64_t first, int64_t slice, const slice_plan &s, int lane,
+                                           const double *p, double sum) {
+  bool ends = RAGGED && a.ragged && !s.kept;
+  int64_t begin = first + s.begin + s.held, end = begin + s.streamed - ends;
 #pragma unroll 1
   for (int64_t unit = begin; unit < end; unit += 2) {
     ht_group_info info = info_of(a, unit);
     int level = level_of(info, LEVEL);
     if (unit + 1 < end)
-      sum = add_group<BY_GROUP, true, 2>(a, unit, lane, patch_indices{0}, info, level, shared_vector{p}, sum, nullptr);
+      sum = add_group<BY_GROUP, true, 2>(a, unit, lane, patch_indices{}, info, level, shared_vector{p}, sum, nullptr);
     else
-      sum = add_group<BY_GROUP, true, 1>(a, unit, lane, patch_indices{0}, info, level, shared_vector{p}, sum, nullptr);
+      sum = add_group<BY_GROUP, true, 1>(a, unit, lane, patch_indices{}, info, level, shared_vector{p}, sum, nullptr);
   }
+  if (ends) sum = add_ragged(a, slice, lane, LEVEL, shared_vector{p}, sum);
   return sum;
 }
 

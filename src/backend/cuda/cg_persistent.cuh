@@ -78,6 +78,8 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct shape
   static constexpr bool ROLLED = ROWS > 2;                             // loops short enough for the caches of instructions
   static constexpr bool LEAN = ROWS > 4;                               // of a row no more than r and s in registers
   static constexpr bool NARROW = !LEAN;                                // the halo may be listed in 16 bits
+  static constexpr bool RAGGED = ROWS <= 2 && THREADS <= 512;          // slices may end with a ragged unit,
+  static constexpr bool RAGGED_FAR = RAGGED && LEVEL < LEVEL_64;       // which is streamed where it has another width
   static constexpr int FACTS_AHEAD = 2;                                // the rest on its way, of so many rows
   static constexpr bool SENT = ROWS == 1;                              // of a row also p, and what was sent, in registers
   static constexpr bool BOTH_WAYS = ROWS == 4;                         // whether so much is streamed that L2 does not keep it
@@ -261,6 +263,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
                                                                  (int)a.patch_rows + t.halo, room),
         five(BLOCKS || v.inverse_diagonal), mail{(message *)v.exchange, a.padded, v.epochs[1]} {}
 
+  __device__ int ragged() const { return of::RAGGED ? (int)a.ragged : 0; } // units of a slice
   __device__ int slice_of(int k) const { return threadIdx.x / 32 + k * (blockDim.x / 32); }
   __device__ int planned_row(int k) const { return slice_of(k) < t.slices ? plan[slice_of(k)].row_of(threadIdx.x & 31) : -1; }
   __device__ int row_of(int k) const {
@@ -282,7 +285,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
     constexpr int WIDEST = LEVEL == LEVEL_64 ? HT_GROUP_RAW : LEVEL == LEVEL_32 ? HT_GROUP_FLOAT : HT_GROUP_FIXED;
     for (int k = threadIdx.x; k < t.slices; k += blockDim.x) {
       ht_slice_info s = a.slice[t.first_slice + k];
-      int in_registers = min((int)s.units, of::HELD), rest = s.units - in_registers;
+      int units = s.units + ragged(), in_registers = min(units, of::HELD), rest = units - in_registers;
       slice_plan p = {(int)(s.unit - t.first_unit)};
       p.held = (uint8_t)in_registers;
       p.streamed = (uint16_t)(s.encoding <= WIDEST ? 0 : rest);
@@ -294,7 +297,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-      bool regular = share_out(plan, t.slices, room);
+      bool regular = share_out(plan, t.slices, room, ragged());
       for (int k = 0; k < t.slices; k++) regular &= plan[k].streamed == 0 || plan[k].encoding == HT_GROUP_FIXED;
       whole = regular;
     }
@@ -305,7 +308,8 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
   // The block's part of the vectors and of the matrix; and what neighbours need to make their next p, where M is diagonal.
   __device__ void begin(bool backwards) {
     int lane = threadIdx.x & 31;
-    for (int k = threadIdx.x / 32; k < t.slices; k += blockDim.x / 32) fill_kept(a, t.first_unit, plan[k], c, lane);
+    for (int k = threadIdx.x / 32; k < t.slices; k += blockDim.x / 32)
+      fill_kept(a, t.first_unit, t.first_slice + k, plan[k], c, lane, ragged());
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
       auto &q = own[k];
@@ -313,7 +317,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
       if constexpr (!of::LEAN) {
         if (ROWS == 1) slice = {};
         if (ROWS == 1 && slice_of(0) < t.slices) slice = plan[slice_of(0)];
-        if (of::HELD > 0) fill_held(a, t.first_unit, slice, lane, held);
+        if (of::HELD > 0) fill_held(a, t.first_unit, t.first_slice + min(slice_of(0), t.slices - 1), slice, lane, held);
       }
       row_facts facts = load_facts(row);
       if constexpr (!of::LEAN) q.facts = decltype(q.facts)(facts);
@@ -416,7 +420,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
   }
 
   // Off-diagonal part of a slice's product, in the first lane of each row.
-  __device__ double multiply_slice(const slice_plan &s) {
+  __device__ double multiply_slice(int number, const slice_plan &s) {
     int lane = threadIdx.x & 31;
     double sum = 0;
     if (of::HELD > 0) sum = multiply_held(held, s.held, c.p);
@@ -424,7 +428,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
     if (of::ROUNDS && rounds)
       sum = stream.multiply(s, a, t.first_unit, plan, t.slices, c.p, sum);
     else if (s.streamed)
-      sum = multiply_streamed<LEVEL>(a, t.first_unit + s.begin + s.held, s.streamed, lane, c.p, sum);
+      sum = multiply_streamed<LEVEL, of::RAGGED_FAR>(a, t.first_unit, t.first_slice + number, s, lane, c.p, sum);
     for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
     return sum;
   }
@@ -447,7 +451,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
     for (int k = 0; k < ROWS; k++) {
       auto &q = own[k];
       if (slice_of(k) >= t.slices) continue;
-      double sum = multiply_slice(ROWS == 1 ? slice : plan[slice_of(k)]);
+      double sum = multiply_slice(slice_of(k), ROWS == 1 ? slice : plan[slice_of(k)]);
       if (q.facts.row() < 0) continue;
       if constexpr (of::SENT) {
         double2 both = finish_row(q.p, q.r, q.facts, sum);
@@ -467,7 +471,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct engin
       const slice_plan &its = plan[slice_of(k)];
       row_facts facts;
       if constexpr (of::LEAN) facts = load_facts(its.row_of(threadIdx.x & 31));
-      double sum = multiply_slice(its);
+      double sum = multiply_slice(slice_of(k), its);
       if constexpr (of::LEAN) {
         double r = 0;
 #pragma unroll
@@ -549,6 +553,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG>
 __device__ void run_persistent(const ht_store_view &a, const ht_cuda_cg_vectors &v, int room) {
   typedef shape<THREADS, ROWS, LEVEL, BLOCKS, LONG> of;
   extern __shared__ __align__(16) uint8_t memory[];
+  if (of::RAGGED) asm volatile("" : "+r"(room)); // or what lies behind so many units is looked for anew in every iteration
   __shared__ block_state shared;
   __shared__ slice_plan plan[HT_PATCH_SLICES_MOST];
   __shared__ limits limit;

@@ -11,7 +11,6 @@ enum {
   THREADS = 256,
   WARPS = THREADS / 32,
   SUMS = 16,
-  STATIC_SHARED = 4096,
   LONG_SLICES = 10, /* units of one in the mean */
   RING_CAPABILITY = 90
 };
@@ -199,7 +198,7 @@ static ht_kernel persistent_kernel(const ht_engine *e, int level) {
   return persistent_kernels[e->v.inverse_blocks != NULL][level][e->block > 32 * HT_WIDE_WARPS ? MANY_THREADS : rows_log2];
 }
 
-static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cuda->shared_block_bytes - STATIC_SHARED); }
+static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cuda->shared_block_bytes - HT_STATIC_SHARED); }
 
 /* Units that a block keeps decoded in shared memory, beside p and what else of a patch lies there. */
 static int units_kept(const ht_engine *e, int level) {
@@ -208,7 +207,7 @@ static int units_kept(const ht_engine *e, int level) {
   int64_t columns = store->view.patch_rows + store->rows->halo_most, unit = (value_bytes[level] + 4) * HT_WARP + 8;
   if (e->v.inverse_blocks) columns += 2 * store->view.patch_rows;                   /* two vectors more */
   if (level == HT_LEVEL_64 && e->long_halos) columns += 2 * store->rows->halo_most; /* messages */
-  int64_t rest = e->cuda->shared_block_bytes - STATIC_SHARED - (columns + 4) * 8;
+  int64_t rest = e->cuda->shared_block_bytes - HT_STATIC_SHARED - (columns + 4) * 8;
   return smaller(rest > 0 ? rest / unit : 0, INT32_MAX);
 }
 
@@ -216,7 +215,8 @@ static int64_t most_units(const ht_store *store) {
   const ht_arrangement *rows = store->rows;
   int64_t most = 0;
   for (int64_t p = 0; p < store->view.patches; p++) {
-    int64_t units = rows->slice[rows->patch_slice[p + 1]].unit - rows->slice[rows->patch_slice[p]].unit;
+    int64_t begin = rows->patch_slice[p], end = rows->patch_slice[p + 1],
+            units = rows->slice[end].unit - rows->slice[begin].unit + (end - begin) * store->view.ragged;
     if (units > most) most = units;
   }
   return most;

@@ -160,16 +160,17 @@ template <class Number, bool SHORT = false> struct global_vector {
 
 __device__ inline int halo_row(const ht_store_view &a, int at) { return a.halo_16 ? (int)__ldg(a.halo_16 + at) : __ldg(a.halo + at); }
 
-// The same where columns are a patch's: its own rows, then its halo.
+// The same where columns are a patch's: its own rows, then its halo. slice: the one that is multiplied.
 struct patch_vector {
   typedef double number;
   typedef patch_indices indices;
   static constexpr bool short_sums = false, in_patch = true;
   const ht_store_view &a;
   const double *__restrict__ at;
-  int64_t own;
+  int64_t slice, own;
   int rows, halo;
-  __device__ patch_vector(const ht_store_view &a, int64_t row, const double *at) : a(a), at(at), rows((int)a.patch_rows) {
+  __device__ patch_vector(const ht_store_view &a, int64_t slice, int64_t row, const double *at)
+      : a(a), at(at), slice(slice), rows((int)a.patch_rows) {
     int64_t patch = row / a.patch_rows;
     halo = a.halo_start[patch];
     own = patch * a.patch_rows;
@@ -208,6 +209,7 @@ __device__ inline double sum_of_products(const loaded &v, const Number *x, int e
 // Where the columns of a group are found. By indices:
 struct indices {
   int64_t shift; // from a unit to the one of its indices
+  __device__ explicit indices(const ht_slice_info &s) : shift((int64_t)s.index - (int64_t)s.unit) {}
 
   // An entry's column is base + index.
   template <int UNITS> __device__ int fetch(const ht_store_view &a, int64_t unit, int lane, uint32_t *index) const {
@@ -228,13 +230,14 @@ struct indices {
   }
 };
 
-// The same with patches, where no group has a base.
+// The same with patches, where no group has a base, and indices lie where values do.
 struct patch_indices {
-  int64_t shift;
+  patch_indices() = default;
+  __device__ explicit patch_indices(const ht_slice_info &) {}
 
   template <int UNITS> __device__ int fetch(const ht_store_view &a, int64_t unit, int lane, uint32_t *index) const {
     loaded v;
-    load_index<UNITS>(v, a, unit + shift, lane);
+    load_index<UNITS>(v, a, unit, lane);
 #pragma unroll
     for (int j = 0; j < UNITS; j++) index[2 * j] = v.index[j] & 0xffffu, index[2 * j + 1] = v.index[j] >> 16;
     return 0;
@@ -278,6 +281,62 @@ struct offsets {
     return __reduce_max_sync(~0u, level);
   }
 };
+
+// Where a lane's first or second entry of a slice's ragged unit lies.
+struct ragged_place {
+  int64_t at;
+  bool is_there;
+
+  __device__ ragged_place(const ht_store_view &a, int64_t slice, int lane, bool second) {
+    ht_lanes has = a.has[slice];
+    uint32_t lanes = second ? has.second : has.first;
+    at = 2 * HT_WARP * a.units + a.slice[slice].index + (second ? __popc(has.first) : 0) + __popc(lanes & (1u << lane) - 1);
+    is_there = lanes >> lane & 1;
+  }
+  template <class Number> __device__ uint32_t of(const Number *numbers) const { return is_there ? numbers[at] : 0; }
+};
+
+// A slice's ragged unit, as if it were one like the others; what is not there is 0.
+struct ragged_unit {
+  ht_group_info info;
+  loaded v;
+
+  ragged_unit() = default;
+  __device__ ragged_unit(const ht_store_view &a, int64_t slice, int lane, int level) {
+    ragged_place first(a, slice, lane, false), second(a, slice, lane, true);
+    auto both = [&](const uint32_t *from) { return first.of((const uint16_t *)from) | second.of((const uint16_t *)from) << 16; };
+    v.index[0] = both(a.index);
+    v.head[0] = both(a.head);
+    if (level >= LEVEL_32) v.mid[0] = both(a.mid);
+    if (level == LEVEL_64) v.tail[0] = {first.of((const uint32_t *)a.tail), second.of((const uint32_t *)a.tail)};
+    info = info_of(a, a.units + slice);
+  }
+  // Its two values, where all of them is loaded.
+  __device__ pair exact() const {
+    pair d = decode(v, 0, encoding_of(info), LEVEL_64);
+    double scale = scale_of(info, LEVEL_64);
+    return {d.first * scale, d.second * scale};
+  }
+};
+
+// What it adds to the lane's sum where `asked` is wanted: an entry after the other, in few registers.
+template <class Vector>
+__device__ inline double add_ragged(const ht_store_view &a, int64_t slice, int lane, int asked, const Vector &p, double sum) {
+  ht_group_info info = info_of(a, a.units + slice);
+  int level = level_of(info, asked);
+#pragma unroll 1
+  for (int k = 0; k < 2; k++) {
+    ragged_place place(a, slice, lane, k);
+    if (!place.is_there) continue;
+    loaded v;
+    v.head[0] = ((const uint16_t *)a.head)[place.at];
+    if (level >= LEVEL_32) v.mid[0] = ((const uint16_t *)a.mid)[place.at];
+    if (level == LEVEL_64) v.tail[0].x = ((const uint32_t *)a.tail)[place.at];
+    double value = decode(v, 0, encoding_of(info), level).first;
+    sum = fma(scale_of(info, level) * value, p(0, ((const uint16_t *)a.index)[place.at]), sum);
+  }
+  return sum;
+}
 
 // One group. MODE is the level it is read at, or BY_GROUP; ENCODED: it may be other than FIXED.
 template <int MODE, bool ENCODED, int UNITS, class Columns, class Vector>
@@ -343,7 +402,7 @@ __device__ inline double multiply_units(const ht_store_view &a, const ht_slice_i
 // What `product` makes of a slice's columns, by whatever they are found.
 template <class Vector, class Product>
 __device__ inline auto with_columns(const ht_store_view &a, const ht_slice_info &s, int lane, const Product &product) {
-  return s.by_offset ? product(offsets(a, s, lane)) : product(typename Vector::indices{(int64_t)s.index - (int64_t)s.unit});
+  return s.by_offset ? product(offsets(a, s, lane)) : product(typename Vector::indices(s));
 }
 
 // Off-diagonal part of the product of a slice, in the first lane of each row. BY_GROUP: levels NULL means that `uniform` is asked for.
@@ -352,6 +411,8 @@ __device__ inline double multiply_slice(const ht_store_view &a, const ht_slice_i
                                         const Vector &p, units_read *read) {
   double sum = with_columns<Vector>(
       a, s, lane, [&](const auto &columns) { return multiply_units<MODE, UNROLL>(a, s, lane, columns, levels, uniform, p, read); });
+  if constexpr (Vector::in_patch)
+    if (a.ragged) sum = add_ragged(a, p.slice, lane, levels ? (int)LEVEL_64 : uniform, p, sum);
   for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) sum += __shfl_down_sync(~0u, sum, width);
   return sum;
 }
@@ -362,7 +423,7 @@ __device__ inline void each_row(const ht_store_view &a, const double *x, const P
   int lane = threadIdx.x & 31, warps = blockDim.x / 32;
   for (int64_t slice = (int64_t)blockIdx.x * warps + threadIdx.x / 32; slice < a.slices; slice += (int64_t)gridDim.x * warps) {
     ht_slice_info s = a.slice[slice];
-    auto sum = a.patches ? product(s, lane, patch_vector(a, s.row, x)) : product(s, lane, global_vector<double>{x});
+    auto sum = a.patches ? product(s, lane, patch_vector(a, slice, s.row, x)) : product(s, lane, global_vector<double>{x});
     if ((lane & (1 << s.lanes_log2) - 1) == 0) finish(s.row + (lane >> s.lanes_log2), sum);
   }
 }

@@ -126,6 +126,8 @@ static void keep_rows(ht_store *store, const ht_store_options *options) {
                                .units = v->units,
                                .index_units = v->index_units,
                                .offsets = v->offsets,
+                               .ragged = v->ragged,
+                               .ragged_entries = v->ragged_entries,
                                .blocks = v->blocks,
                                .node = v->node,
                                .patches = v->patches,
@@ -146,8 +148,7 @@ static ht_status create(ht_store *store, const ht_csr_view *a, const ht_store_op
   HT_TRY(store->ctx, ht_cuda_store_build(store, a, options->diagonal));
   keep_rows(store, options);
   const ht_store_view *v = &store->view;
-  store->bytes += v->units * (HT_WARP * (4 + 4 + 8) + (int64_t)sizeof *v->info) + v->index_units * (HT_WARP * 4 + (v->patches ? 0 : 4)) +
-                  v->offsets * 4;
+  store->bytes += ht_cuda_store_entries(v) * 8 + ht_cuda_store_bytes_beside(v) + v->offsets * 4;
   store->info.bytes = store->bytes;
   return HT_OK;
 }

@@ -19,6 +19,7 @@ struct walker {
   int64_t at, end; // into rows.columns
   int lanes, lane; // of the row
   int number;      // of the entry at `at`, the diagonal not counted
+  int whole;       // entries of a row before its ragged ones
   int own;         // first row of the patch
   int halo, halo_end;
 
@@ -31,13 +32,14 @@ struct walker {
     at = rows.start[local] - rows.start[0];
     end = rows.start[local + 1] - rows.start[0];
     number = 0;
+    whole = a.ragged ? 2 * lanes * s.units : INT_MAX;
     int64_t patch = a.patches ? row / a.patch_rows : 0;
     own = (int)(patch * a.patch_rows);
     halo = a.patches ? a.halo_start[patch] : 0;
     halo_end = a.patches ? a.halo_start[patch + 1] : 0;
     settle();
   }
-  __device__ bool is_mine() const { return (number >> 1 & lanes - 1) == lane; }
+  __device__ bool is_mine() const { return ((number < whole ? number >> 1 : number) & lanes - 1) == lane; }
   __device__ bool is_diagonal() const { return rows.columns[at] == row; }
   // To the next entry that is this lane's, from `at` on.
   __device__ void settle() {
@@ -98,14 +100,14 @@ __device__ inline entry entry_at(const walker &w, int column) {
   return {column, global, w.rows.values ? scalbn(w.rows.values[w.at], -(scale_exponent(w.a, w.row) + scale_exponent(w.a, global))) : 0};
 }
 
-// Up to four entries of each lane for the next group, whose first column is returned; NONE when the slice is through.
-__device__ inline int next_group(walker &w, entry taken[HT_GROUP_ENTRIES], const ht_store_view &a) {
+// Up to `most` entries of each lane for the next group, whose first column is returned; NONE when the slice is through.
+__device__ inline int next_group(walker &w, entry taken[HT_GROUP_ENTRIES], int most, const ht_store_view &a) {
   int base = warp_min(w.column());
   if (a.patches && base != NONE) base = 0;
   for (int k = 0; k < HT_GROUP_ENTRIES; k++) {
     int c = w.column();
     taken[k] = {NONE, 0, 0};
-    if (c == NONE || c < base || c - base > FARTHEST) continue;
+    if (k >= most || c == NONE || c < base || c - base > FARTHEST) continue;
     taken[k] = entry_at(w, c);
     w.advance();
   }
@@ -214,28 +216,48 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
   }
 }
 
+namespace {
+
+// With patches, where a column's number has 16 bits.
+__device__ inline ht_slice_count count_in_patch(const ht_store_view &a, const ht_rows_view &rows, const ht_slice_info &s) {
+  int lane = threadIdx.x & 31, lanes = 1 << s.lanes_log2, entries = 0;
+  for (walker w(a, rows, s, lane, false); w.at < w.end; w.advance()) entries++;
+  for (int width = lanes >> 1; width > 0; width >>= 1) entries += __shfl_xor_sync(~0u, entries, width);
+  int steps = warp_max((entries + lanes - 1) / lanes); // of an entry a lane
+  if (!a.ragged) return {0, (uint32_t)(steps + 1) / 2, 0};
+  int units = max(steps - 1, 0) / 2, rest = max(entries - 2 * lanes * units, 0);
+  return {0, (uint32_t)units, __reduce_add_sync(~0u, lane & lanes - 1 ? 0u : (uint32_t)rest)};
+}
+
+} // namespace
+
 // Whether a slice is stored by offsets, and its units.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
     ht_store_count(const __grid_constant__ ht_store_view a, const __grid_constant__ ht_rows_view rows, ht_slice_count *counts) {
   int64_t slice = rows.first_slice + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
   if (slice >= rows.first_slice + rows.slices) return;
   ht_slice_info s = a.slice[slice];
+  if (a.patches) {
+    ht_slice_count count = count_in_patch(a, rows, s);
+    if ((threadIdx.x & 31) == 0) counts[slice] = count;
+    return;
+  }
   uint64_t hash = 0;
-  int slots = a.patches ? 0 : count_slots(a, rows, s, &hash);
+  int slots = count_slots(a, rows, s, &hash);
   if (slots) {
     int a_unit = 2 << s.lanes_log2;
-    if ((threadIdx.x & 31) == 0) counts[slice] = {hash, (uint32_t)((slots + a_unit - 1) / a_unit)};
+    if ((threadIdx.x & 31) == 0) counts[slice] = {hash, (uint32_t)((slots + a_unit - 1) / a_unit), 0};
     return;
   }
   walker w(a, rows, s, threadIdx.x & 31, false);
   entry taken[HT_GROUP_ENTRIES];
   uint32_t count = 0;
   bool whole = true;
-  while (next_group(w, taken, a) != NONE) {
+  while (next_group(w, taken, HT_GROUP_ENTRIES, a) != NONE) {
     whole = __any_sync(~0u, taken[2].column != NONE || taken[3].column != NONE);
     count += 2;
   }
-  if ((threadIdx.x & 31) == 0) counts[slice] = {0, count - !whole};
+  if ((threadIdx.x & 31) == 0) counts[slice] = {0, count - !whole, 0};
 }
 
 namespace {
@@ -305,7 +327,7 @@ struct learned {
   double delta_16, delta_32; // of the lane's row: A less the level, times ones
   double constant;           // of the lane's row: A times ones, without the diagonal, in units of the scaled row
   int exact_16, exact_32;    // of the lane's entries
-  int read[3];               // of the slice's groups, what is read when this level is asked for, in units of the 16-bit level
+  int read[3];               // of the slice's groups, what is read when this level is asked for, in entries of 16 bits
   int encoding;              // the highest
 };
 
@@ -335,10 +357,27 @@ __device__ inline void write_values(const ht_store_view &a, int64_t unit, bool w
   }
 }
 
-__device__ inline void fill_group(const ht_store_view &a, const walker &w, int64_t unit, bool whole, int lane, int base,
-                                  const entry taken[HT_GROUP_ENTRIES], int exactness_flags, learned &l) {
+// A slice's ragged entries. More than there were when the pattern was met are not stored, which verify tells.
+__device__ inline void write_ragged(const ht_store_view &a, int64_t slice, int lane, const entry taken[HT_GROUP_ENTRIES],
+                                    const segments s[HT_GROUP_ENTRIES]) {
+  ht_lanes has = {__ballot_sync(~0u, taken[0].column != NONE), __ballot_sync(~0u, taken[1].column != NONE)};
+  if (__popc(has.first) + __popc(has.second) > a.slice[slice + 1].index - a.slice[slice].index) has = {0, 0};
+  if (lane == 0) a.has[slice] = has;
+  __syncwarp();
+  for (int k = 0; k < 2; k++) {
+    ragged_place place(a, slice, lane, k);
+    if (!place.is_there) continue;
+    ((uint16_t *)a.index)[place.at] = (uint16_t)taken[k].column;
+    ((uint16_t *)a.head)[place.at] = (uint16_t)s[k].head;
+    ((uint16_t *)a.mid)[place.at] = (uint16_t)s[k].mid;
+    ((uint32_t *)a.tail)[place.at] = s[k].tail;
+  }
+}
+
+// The values of a group, and how they are described.
+__device__ inline ht_group_info encode_group(const ht_store_view &a, const walker &w, int base, const entry taken[HT_GROUP_ENTRIES],
+                                             int exactness_flags, segments s[HT_GROUP_ENTRIES], learned &l) {
   int e = group_exponent(taken), encoding = choose_encoding(taken, e);
-  segments s[HT_GROUP_ENTRIES];
   int last = base;
   for (int k = 0; k < HT_GROUP_ENTRIES; k++) {
     s[k] = encode(taken[k].value, encoding, e);
@@ -360,14 +399,32 @@ __device__ inline void fill_group(const ht_store_view &a, const walker &w, int64
     l.exact_32 += exact <= LEVEL_32;
   }
   if (!exactness_flags) exact = LEVEL_64;
-  write_values(a, unit, whole, lane, s);
   l.encoding = max(l.encoding, encoding);
-  if (lane) return;
   int span = last / 64 - base / 64 + 1;
-  ht_group_info info = {(uint8_t)(encoding == HT_GROUP_FIXED ? e + HT_EXPONENT_BIAS : 0), (uint8_t)encoding, (uint8_t)exact,
-                        (uint8_t)min(span, (int)HT_SPAN_MOST)};
-  a.info[unit] = info;
-  for (int asked = LEVEL_16; asked <= LEVEL_64; asked++) l.read[asked] += (whole ? 2 : 1) << level_of(info, asked);
+  return {(uint8_t)(encoding == HT_GROUP_FIXED ? e + HT_EXPONENT_BIAS : 0), (uint8_t)encoding, (uint8_t)exact,
+          (uint8_t)min(span, (int)HT_SPAN_MOST)};
+}
+
+__device__ inline void describe(const ht_store_view &a, int64_t at, ht_group_info info, int entries, learned &l) {
+  a.info[at] = info;
+  for (int asked = LEVEL_16; asked <= LEVEL_64; asked++) l.read[asked] += entries << level_of(info, asked);
+}
+
+__device__ inline void fill_group(const ht_store_view &a, const walker &w, int64_t unit, bool whole, int lane, int base,
+                                  const entry taken[HT_GROUP_ENTRIES], int exactness_flags, learned &l) {
+  segments s[HT_GROUP_ENTRIES];
+  ht_group_info info = encode_group(a, w, base, taken, exactness_flags, s, l);
+  write_values(a, unit, whole, lane, s);
+  if (lane == 0) describe(a, unit, info, whole ? 4 * HT_WARP : 2 * HT_WARP, l);
+}
+
+__device__ inline void fill_ragged(const ht_store_view &a, walker &w, int64_t slice, int lane, int exactness_flags, learned &l) {
+  entry taken[HT_GROUP_ENTRIES];
+  segments s[HT_GROUP_ENTRIES];
+  next_group(w, taken, 2, a);
+  ht_group_info info = encode_group(a, w, 0, taken, exactness_flags, s, l);
+  write_ragged(a, slice, lane, taken, s);
+  if (lane == 0) describe(a, a.units + slice, info, (int)(a.slice[slice + 1].index - a.slice[slice].index), l);
 }
 
 __device__ inline uint16_t to_bf16(double x) { return (uint16_t)((__float_as_uint((float)x) + 0x8000u) >> 16); }
@@ -427,11 +484,12 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
       if (s.by_offset) {
         next_slots(w, taken, whole ? 4 : 2, lane & lanes - 1, lanes, last_offset, list ? list + 2 * (unit - begin) * lanes : nullptr);
       } else {
-        base = next_group(w, taken, a);
-        write_indices(a, s.index + unit - begin, whole, lane, base, taken);
+        base = next_group(w, taken, whole ? 4 : 2, a);
+        write_indices(a, a.patches ? unit : s.index + unit - begin, whole, lane, base, taken);
       }
       fill_group(a, w, unit, whole, lane, base, taken, exactness_flags, l);
     }
+    if (a.ragged) fill_ragged(a, w, slice, lane, exactness_flags, l);
     l.error_16 = row_sum(l.error_16, s.lanes_log2);
     l.error_32 = row_sum(l.error_32, s.lanes_log2);
     l.delta_16 = row_sum(l.delta_16, s.lanes_log2);
@@ -493,11 +551,10 @@ __device__ inline bool differs(const walker &w, double value) {
   return scalbn(value, scale_exponent(w.a, w.row) + scale_exponent(w.a, w.rows.columns[w.at])) != w.rows.values[w.at];
 }
 
-// Entries of the lane's group that are wrong.
-template <class Columns> __device__ inline unsigned verify_by_index(walker &w, int64_t unit, bool whole, int lane, const Columns &columns) {
-  decoded d = decode_group(w.a, unit, whole, lane, columns);
+// Of so many decoded entries of the lane, those that are wrong.
+__device__ inline unsigned verify_entries(walker &w, const decoded &d, int count) {
   unsigned bad = 0;
-  for (int k = 0; k < (whole ? 4 : 2); k++) {
+  for (int k = 0; k < count; k++) {
     int c = w.column();
     if (c != NONE && c >= d.base && c - d.base <= FARTHEST) {
       bad += differs(w, d.value[k]) || (uint32_t)(c - d.base) != d.index[k] || !w.is_listed(c);
@@ -506,6 +563,15 @@ template <class Columns> __device__ inline unsigned verify_by_index(walker &w, i
       bad += d.value[k] != 0;
   }
   return bad;
+}
+
+template <class Columns> __device__ inline unsigned verify_by_index(walker &w, int64_t unit, bool whole, int lane, const Columns &columns) {
+  return verify_entries(w, decode_group(w.a, unit, whole, lane, columns), whole ? 4 : 2);
+}
+
+__device__ inline unsigned verify_ragged(walker &w, int64_t slice, int lane) {
+  ragged_unit u(w.a, slice, lane, LEVEL_64);
+  return verify_entries(w, {{u.exact().first, u.exact().second}, {u.v.index[0] & 0xffffu, u.v.index[0] >> 16}, 0}, 2);
 }
 
 __device__ inline unsigned verify_by_offset(walker &w, int64_t unit, bool whole, int lane, const offsets &columns) {
@@ -537,8 +603,9 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
   unsigned bad = 0;
   for (int64_t begin = s.unit, unit = begin, end = begin + s.units; unit < end; unit += 2)
     bad += s.by_offset ? verify_by_offset(w, unit, unit + 1 < end, lane, offsets(a, s, lane))
-           : a.patches ? verify_by_index(w, unit, unit + 1 < end, lane, patch_indices{(int64_t)s.index - begin})
-                       : verify_by_index(w, unit, unit + 1 < end, lane, indices{(int64_t)s.index - begin});
+           : a.patches ? verify_by_index(w, unit, unit + 1 < end, lane, patch_indices())
+                       : verify_by_index(w, unit, unit + 1 < end, lane, indices(s));
+  if (a.ragged) bad += verify_ragged(w, slice, lane);
   bad += w.at < w.end;
   if ((lane & (1 << s.lanes_log2) - 1) == 0 && callers_row(a, w.row) >= 0) bad += diagonal_exact(a, w.row) != diagonal[w.row];
   if (bad) atomicAdd(wrong, (unsigned long long)bad);

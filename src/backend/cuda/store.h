@@ -52,6 +52,17 @@ static inline int64_t ht_cuda_padded(int64_t n, int64_t block) {
   return (blocks + fit - 1) / fit * HT_COLUMN_BLOCK;
 }
 
+/* Shared memory of the persistent engine's blocks: what its kernels declare, and what a unit takes decoded. */
+enum { HT_STATIC_SHARED = 4096, HT_UNIT_SHARED = (16 + 4) * HT_WARP + 8 };
+
+/* Entries that there are places for. */
+static inline int64_t ht_cuda_store_entries(const ht_store_view *v) { return v->units * HT_WARP * 2 + v->ragged_entries; }
+/* Bytes of what tells of them, beside their values. */
+static inline int64_t ht_cuda_store_bytes_beside(const ht_store_view *v) {
+  int64_t indices = v->index_units * HT_WARP * 2 + v->ragged_entries, bases = v->patches ? 0 : v->index_units, ends = v->slices * v->ragged;
+  return indices * 2 + bases * 4 + (v->units + ends) * (int64_t)sizeof *v->info + ends * (int64_t)sizeof *v->has;
+}
+
 /* store_rows.c: order, slices and halos on the host, into store->rows. */
 ht_status ht_cuda_store_arrange(ht_store *store, const ht_csr_view *a, const int32_t *order);
 void ht_cuda_arrangement_release(ht_context *ctx, void *arrangement); /* by one of its users */

@@ -55,7 +55,7 @@ static void find_list(ht_store_view *v, const offset_lists *lists, uint64_t hash
 static ht_status place_units(ht_store *store, const ht_slice_count *counts) {
   ht_store_view *v = &store->view;
   offset_lists lists;
-  v->units = v->index_units = v->offsets = 0;
+  v->units = v->index_units = v->offsets = v->ragged_entries = 0;
   HT_TRY(store->ctx, make_lists(store, &lists));
   for (int64_t s = 0; s < v->slices; s++) {
     ht_slice_info *slice = &store->rows->slice[s];
@@ -74,8 +74,11 @@ static ht_status place_units(ht_store *store, const ht_slice_count *counts) {
       slice->index = (uint32_t)v->index_units;
       v->index_units += counts[s].units;
     }
+    if (v->ragged) slice->index = (uint32_t)v->ragged_entries;
+    v->ragged_entries += counts[s].ragged_entries;
   }
   store->rows->slice[v->slices].unit = (uint32_t)v->units;
+  store->rows->slice[v->slices].index = (uint32_t)v->ragged_entries;
   ht_release(store->ctx, lists.place);
   return HT_OK;
 }
@@ -106,15 +109,16 @@ done:
 
 static ht_status allocate_groups(ht_store *store) {
   ht_store_view *v = &store->view;
-  int64_t lanes = v->units * HT_WARP;
-  const ht_cuda_part parts[] = {{(v->units + HT_WARP) * (int64_t)sizeof *v->info, &v->info}, /* a warp reads 32 at once, from any on */
-                                {v->index_units * HT_WARP * 4, &v->index},
+  int64_t entries = v->units * HT_WARP * 2 + v->ragged_entries, ragged = v->slices * v->ragged;
+  const ht_cuda_part parts[] = {{(v->units + ragged + HT_WARP) * (int64_t)sizeof *v->info, &v->info}, /* a warp reads 32 at once */
+                                {v->index_units * HT_WARP * 4 + v->ragged_entries * 2, &v->index},
                                 {v->patches ? 0 : (v->index_units + HT_WARP) * 4, &v->base},
-                                {lanes * 4, &v->head},
-                                {lanes * 4, &v->mid},
-                                {lanes * 8, &v->tail},
-                                {v->offsets * 4, &v->offset}};
-  HT_TRY(store->ctx, ht_cuda_allocate_parts(store->cuda, 7, parts));
+                                {entries * 2, &v->head},
+                                {entries * 2, &v->mid},
+                                {entries * 4, &v->tail},
+                                {v->offsets * 4, &v->offset},
+                                {ragged * (int64_t)sizeof *v->has, &v->has}};
+  HT_TRY(store->ctx, ht_cuda_allocate_parts(store->cuda, sizeof parts / sizeof *parts, parts));
   return HT_OK;
 }
 
@@ -163,16 +167,15 @@ ht_status ht_cuda_store_tell(ht_store *store, int64_t nnz, const unsigned long l
   info->blocks = v->blocks;
   info->share_exact_16 = (double)counts[HT_COUNT_EXACT_16] / (double)nnz;
   info->share_constant = (double)counts[HT_COUNT_CONSTANT] / (double)v->n;
-  info->share_gathered = v->units ? (double)v->index_units / (double)v->units : 0;
+  info->share_gathered = v->patches ? 1 : v->units ? (double)v->index_units / (double)v->units : 0;
   info->share_exact_32 = (double)counts[HT_COUNT_EXACT_32] / (double)nnz;
-  double rest = (double)v->index_units * (HT_WARP * 4 + (v->patches ? 0 : 4)) + (double)v->units * 2 + (double)v->slices * 16,
-         rows = (double)v->padded;
+  double rest = (double)(ht_cuda_store_bytes_beside(v) + v->slices * (int64_t)sizeof *v->slice), rows = (double)v->padded;
   const double diagonal[HT_LEVELS] = {v->patches ? 6 : 4, 6, 8};
   for (int level = 0; level < HT_LEVELS; level++) {
     double read = (double)counts[HT_COUNT_READ + level],
-           all = (double)(v->units << level); /* in units of the 16-bit level, which nothing is below */
-    info->bytes_level[level] = read * HT_WARP * 4 + rest + rows * diagonal[level];
-    info->bytes_whole[level] = (level == HT_LEVEL_16 ? read : all) * HT_WARP * 4 + rest + rows * diagonal[level];
+           all = (double)(ht_cuda_store_entries(v) << level); /* in entries of 16 bits, which nothing is below */
+    info->bytes_level[level] = read * 2 + rest + rows * diagonal[level];
+    info->bytes_whole[level] = (level == HT_LEVEL_16 ? read : all) * 2 + rest + rows * diagonal[level];
   }
   info->engine = store->plan.engine == HT_STORE_ENGINE_PERSISTENT ? "persistent" : "streaming";
   return HT_OK;

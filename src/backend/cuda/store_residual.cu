@@ -57,7 +57,15 @@ __device__ inline void add_exact_units(const ht_store_view &a, const ht_slice_in
 // A row of A^ x^, in the first lane of each.
 template <class Vector> __device__ inline doubled exact_product(const ht_store_view &a, const ht_slice_info &s, int lane, const Vector &x) {
   doubled row = {0, 0};
+  ragged_unit last;
+  if constexpr (Vector::in_patch)
+    if (a.ragged) last = ragged_unit(a, x.slice, lane, LEVEL_64); // on its way meanwhile
   with_columns<Vector>(a, s, lane, [&](const auto &columns) { add_exact_units(a, s, lane, columns, x, row); });
+  if constexpr (Vector::in_patch)
+    if (a.ragged) {
+      row.add_product(last.exact().first, x(0, last.v.index[0] & 0xffffu));
+      row.add_product(last.exact().second, x(0, last.v.index[0] >> 16));
+    }
   for (int width = 1 << s.lanes_log2 >> 1; width > 0; width >>= 1) {
     double sum = __shfl_down_sync(~0u, row.sum, width), errors = __shfl_down_sync(~0u, row.errors, width);
     row.add(sum);

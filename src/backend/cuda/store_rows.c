@@ -12,6 +12,8 @@ enum {
   MANY_PAIRS = 8,     /* the same if those were more than half of THREADS_MOST */
   LANE_UNITS = 32,    /* a lane's of a slice at most */
   SORTED_LENGTHS = 4096,
+  WORTH_LEAST = 64,     /* bytes that a slice more has to save, */
+  WORTH_MOST = 1024,    /* or more where else there would be too many */
   PARALLEL_FROM = 20000 /* rows */
 };
 static const double WASTE = 1.1; /* padding that is worth sorting for */
@@ -125,33 +127,53 @@ static int least_lanes_log2(const ht_store *store, const ht_csr_view *a) {
   return lanes_log2;
 }
 
-/* How slices are cut: lanes a row at least, and units a lane at most. */
+/* How slices are cut: lanes a row at least, units a lane at most, and bytes that another slice has to save. */
 typedef struct cut {
   int least_log2, units;
+  int64_t worth;
 } cut;
 
-/* The slice that begins at row i: more lanes a row where the rows are long, and rows that do not cross an alignment of their number. */
-static int slice_lanes_log2(const ht_store *store, int64_t i, cut c) {
-  for (int lanes_log2 = c.least_log2;; lanes_log2++) {
-    int64_t rows = HT_WARP >> lanes_log2, longest = 0;
-    if (lanes_log2 == HT_LANES_LOG2_MOST) return lanes_log2;
-    if (i % rows) continue;
-    for (int64_t k = i; k < i + rows; k++)
-      if (store->rows->start[k + 1] - store->rows->start[k] > longest) longest = store->rows->start[k + 1] - store->rows->start[k];
-    if (longest <= (int64_t)(2 * c.units) << lanes_log2) return lanes_log2;
-  }
+static int64_t row_length(const ht_store *store, int64_t i) { return store->rows->start[i + 1] - store->rows->start[i]; }
+
+static int64_t longest_of(const ht_store *store, int64_t i, int lanes_log2) {
+  int64_t longest = 0;
+  for (int64_t k = i; k < i + (HT_WARP >> lanes_log2); k++)
+    if (row_length(store, k) > longest) longest = row_length(store, k);
+  return longest;
 }
 
-/* The slices of 32 rows, which none of theirs leaves; `slice` NULL: only their number. */
-static int64_t cut_warp(const ht_store *store, int64_t begin, cut c, ht_slice_info *slice) {
-  int64_t count = 0;
-  for (int64_t i = begin; i < begin + HT_WARP; count++) {
-    int lanes_log2 = slice_lanes_log2(store, i, c);
-    if (slice) slice[count] = (ht_slice_info){.row = (int32_t)i, .lanes_log2 = (uint8_t)lanes_log2};
-    i += HT_WARP >> lanes_log2;
-  }
-  return count;
+/* What a slice takes that ends with a ragged unit. Rows have diagonals. */
+static int64_t slice_bytes(const ht_store *store, int64_t i, int lanes_log2) {
+  enum { ENTRY = 8 + 2, DESCRIBED = sizeof(ht_group_info), SLICE = sizeof(ht_slice_info) + sizeof(ht_lanes) + DESCRIBED };
+  int64_t steps = (longest_of(store, i, lanes_log2) - 1 + (1 << lanes_log2) - 1) >> lanes_log2, units = steps > 2 ? (steps - 1) / 2 : 0;
+  int64_t whole = (2 * units) << lanes_log2, ragged = 0; /* entries of a row in whole units */
+  for (int64_t k = i; k < i + (HT_WARP >> lanes_log2); k++)
+    if (row_length(store, k) - 1 > whole) ragged += row_length(store, k) - 1 - whole;
+  return units * (2 * HT_WARP * ENTRY + DESCRIBED) + ragged * ENTRY + SLICE;
 }
+
+/* Whether these rows take two slices or more, with more lanes a row each. */
+static int is_cut(const ht_store *store, int64_t i, int lanes_log2, cut c) {
+  if (lanes_log2 == HT_LANES_LOG2_MOST) return 0;
+  if (lanes_log2 < c.least_log2 || longest_of(store, i, lanes_log2) > (int64_t)(2 * c.units) << lanes_log2) return 1;
+  if (!c.worth) return 0;
+  int64_t half = HT_WARP >> (lanes_log2 + 1);
+  return slice_bytes(store, i, lanes_log2) >=
+         slice_bytes(store, i, lanes_log2 + 1) + slice_bytes(store, i + half, lanes_log2 + 1) + c.worth;
+}
+
+/* The slices of the rows that one with so many lanes each has; `slice` NULL: only their number. */
+static int64_t cut_rows(const ht_store *store, int64_t i, int lanes_log2, cut c, ht_slice_info *slice) {
+  if (is_cut(store, i, lanes_log2, c)) {
+    int64_t count = cut_rows(store, i, lanes_log2 + 1, c, slice);
+    return count + cut_rows(store, i + (HT_WARP >> (lanes_log2 + 1)), lanes_log2 + 1, c, slice ? slice + count : NULL);
+  }
+  if (slice) *slice = (ht_slice_info){.row = (int32_t)i, .lanes_log2 = (uint8_t)lanes_log2};
+  return 1;
+}
+
+/* Those of 32 rows, which none of theirs leaves. */
+static int64_t cut_warp(const ht_store *store, int64_t begin, cut c, ht_slice_info *slice) { return cut_rows(store, begin, 0, c, slice); }
 
 /* Slices of the patch that has most. */
 static int64_t most_slices(const ht_store *store, cut c) {
@@ -175,20 +197,36 @@ static int64_t room_of(int64_t slices) {
   return room;
 }
 
+/* Whether slices end with ragged units where a patch has so many at most: not where each has a warp and those are many, which have the
+ * fewest registers. */
+static int may_be_ragged(int64_t slices) {
+  return slices <= HT_WIDE_WARPS || (slices > HT_NARROW_WARPS && slices <= HT_RAGGED_SLICES_MOST);
+}
+
+/* Slices that save bytes, as far as no patch gets more warps or rows a thread than there are. */
+static int64_t worth_of_a_slice(const ht_store *store, cut c) {
+  int64_t slices = most_slices(store, c), most = slices > HT_NARROW_WARPS ? room_of(slices) : slices;
+  if (!may_be_ragged(slices)) return 0;
+  for (c.worth = WORTH_LEAST; c.worth <= WORTH_MOST; c.worth *= 2)
+    if (most_slices(store, c) <= most) return c.worth;
+  return 0;
+}
+
 /* A patch is multiplied when its longest slice is: rows much longer than the mean get more lanes, as far as no thread gets more rows. */
 static cut choose_cut(const ht_store *store, const ht_csr_view *a) {
   static const double LONG = 1.5;
-  cut c = {least_lanes_log2(store, a), LANE_UNITS};
+  cut c = {least_lanes_log2(store, a), LANE_UNITS, 0};
   if (!store->plan.patch_rows) return c;
   int64_t room = room_of(most_slices(store, c));
   int low = (int)ceil(LONG * (double)a->nnz / (double)a->n / (2 << c.least_log2));
   while (low < c.units) { /* fewer units a lane, more slices */
     int middle = (low + c.units) / 2;
-    if (most_slices(store, (cut){c.least_log2, middle}) <= room)
+    if (most_slices(store, (cut){c.least_log2, middle, 0}) <= room)
       c.units = middle;
     else
       low = middle + 1;
   }
+  c.worth = worth_of_a_slice(store, c);
   return c;
 }
 
@@ -273,6 +311,12 @@ static ht_status make_halos(ht_store *store, const ht_csr_view *a) {
   return HT_OK;
 }
 
+/* Where the persistent engine has room for each slice's ragged unit, beside its vectors and two that block-Jacobi takes. */
+static int ragged_fit(const ht_store *store) {
+  int64_t slices = store->rows->patch_slices_most, columns = 3 * store->plan.patch_rows + store->rows->halo_most;
+  return may_be_ragged(slices) && columns * 8 + slices * HT_UNIT_SHARED + HT_STATIC_SHARED + 64 <= store->cuda->shared_block_bytes;
+}
+
 static ht_status make_patches(ht_store *store, const ht_csr_view *a) {
   ht_store_view *v = &store->view;
   HT_TRY(store->ctx, ht_allocate(store->ctx, v->patches + 1, sizeof *store->rows->patch_slice, &store->rows->patch_slice));
@@ -283,7 +327,9 @@ static ht_status make_patches(ht_store *store, const ht_csr_view *a) {
     if (s - store->rows->patch_slice[p] > store->rows->patch_slices_most) store->rows->patch_slices_most = s - store->rows->patch_slice[p];
   }
   store->rows->patch_slice[v->patches] = (int32_t)s;
-  return make_halos(store, a);
+  HT_TRY(store->ctx, make_halos(store, a));
+  v->ragged = ragged_fit(store);
+  return HT_OK;
 }
 
 static void forget(ht_context *ctx, ht_arrangement *rows) {
@@ -307,6 +353,7 @@ static ht_status arrange_as_planned(ht_store *store, const ht_csr_view *a, const
   v->blocks = v->padded / HT_COLUMN_BLOCK;
   v->patch_rows = rows;
   v->patches = rows ? v->padded / rows : 0;
+  v->ragged = 0;
   HT_TRY(store->ctx, make_order(store, a, order));
   HT_TRY(store->ctx, make_slices(store, a));
   if (v->patches) HT_TRY(store->ctx, make_patches(store, a));

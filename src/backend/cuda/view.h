@@ -16,6 +16,10 @@
  * words are 32 u + 2 lane and the next, in a half one 32 u + lane. info[u] describes the group that begins at unit u. Indices lie as heads
  * do, in units of their own, because slices by offsets have none; a group's base stands where its first unit of them is counted.
  *
+ * With patches of HT_RAGGED_SLICES_MOST slices at most (but not of 17 to 20: store_rows.c) each of them ends with a ragged unit, which
+ * has no empty places: behind all units lie its entries that are there, the first ones of the lanes, then the second ones, and `has` tells
+ * whose they are. Entry e of a row belongs to lane e & (lanes - 1) there. It is a group of its own, described behind all units.
+ *
  * Values: head, mid and tail as in ht_split_view, for each group FIXED (with its exponent), FLOAT or RAW. At the 16-bit level a FLOAT
  * group is read at 32 bits, because BF16 would lose more than FIXED ever does; a RAW group is read whole at every level. The diagonal
  * stands apart, each level with its own delta, which makes it agree with A on the constant vector (delta32 is 0 where a node has several
@@ -36,6 +40,7 @@ enum {
   HT_SORTED_MOST = 256, /* entries of a row that ht_store_sort takes: longer ones come sorted */
   HT_PATCHES_MOST = 160,
   HT_NARROW_SLICES_MOST = 64, /* where the persistent engine has four rows a thread or fewer */
+  HT_RAGGED_SLICES_MOST = 32, /* where it has two or one */
   HT_PATCH_SLICES_MOST = 128, /* 16 warps of the persistent engine take 8 each */
   HT_NO_ROW_16 = 65535,
   HT_SUMS = 5 /* rz, pap, rms, sms, rr of an iteration */
@@ -51,7 +56,7 @@ enum { HT_SPAN_MOST = 15 };
 enum {
   HT_COUNT_EXACT_16,                     /* entries exact in 16 bits, */
   HT_COUNT_EXACT_32,                     /* and in at most 32 */
-  HT_COUNT_READ,                         /* what the groups read when 16, 32, 64 bits are asked for, in units of the 16-bit level */
+  HT_COUNT_READ,                         /* what the groups read when 16, 32, 64 bits are asked for, in entries of 16 bits */
   HT_COUNT_CONSTANT = HT_COUNT_READ + 3, /* rows that keep constants: A times ones is little of their diagonal */
   HT_COUNT_FILL,                         /* so many are sums */
   HT_COUNT_ERROR_16 = HT_COUNT_FILL,     /* largest column errors: the bits of a float */
@@ -83,9 +88,9 @@ typedef struct ht_group_info {
 
 typedef struct ht_slice_info {
   uint32_t unit;  /* first */
-  uint32_t index; /* first unit of its indices; by offsets: a quarter of its place in `offset` */
+  uint32_t index; /* first unit of its indices; by offsets: a quarter of its place in `offset`; with ragged units its first ragged entry */
   int32_t row;    /* first */
-  uint16_t units;
+  uint16_t units; /* ragged ones not counted */
   uint8_t lanes_log2;
   uint8_t encoding : 4;             /* the highest HT_GROUP_... of its groups */
   uint8_t by_offset : 1, owner : 1; /* owner: the first slice with these offsets */
@@ -94,8 +99,13 @@ typedef struct ht_slice_info {
 /* What is learned of a slice before it is stored. */
 typedef struct ht_slice_count {
   uint64_t hash; /* of its offsets; 0: by indices */
-  uint32_t units;
+  uint32_t units, ragged_entries;
 } ht_slice_count;
+
+/* Lanes, a bit each, that have a first and a second entry in a ragged unit. */
+typedef struct ht_lanes {
+  uint32_t first, second;
+} ht_lanes;
 
 typedef struct ht_store_view {
   int64_t n, padded, slices, units, index_units, offsets, blocks;
@@ -123,6 +133,9 @@ typedef struct ht_store_view {
   const int32_t *halo;        /* rows in solver order, ascending in each patch; NULL where 16 bits reach and */
   const uint16_t *halo_16;    /* patches have HT_NARROW_SLICES_MOST slices at most */
   const int16_t *scale;       /* padded: twice the exponent of s_i, and 1 where another patch has the row in its halo */
+  int64_t ragged;             /* ragged units a slice: 0 or 1 */
+  int64_t ragged_entries;
+  ht_lanes *has; /* slices */
 } ht_store_view;
 
 /* What the build kernels work on: some rows of the CSR. */
