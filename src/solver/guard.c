@@ -10,6 +10,13 @@
  * but where a low level is on trial. */
 enum { CHECK_EVERY = 64, ENGINE_CHECK_EVERY = 512, ENGINE_FIRST_PAUSE = 256 };
 
+/* An engine's first pause comes before it is known how long iterations take: after as many nonzeros as no device reads in 0.1 s. */
+static int64_t first_pause(const ht_guard *g) {
+  static const double NONZEROS = 4e10;
+  double fit = NONZEROS / fmax(g->known->nonzeros, 1);
+  return fit < 1 ? 1 : fit < ENGINE_FIRST_PAUSE ? (int64_t)fit : ENGINE_FIRST_PAUSE;
+}
+
 /* The loop aims slightly below the goal, because the true residual it is judged by differs in the last digits. */
 static const double AIM = 0.995;
 /* Below this share of ||b|| the loop's residual says nothing that the true one could follow, and its squares would underflow. */
@@ -98,7 +105,7 @@ static void begin(ht_guard *g, double norm) {
   g->shares_seen = 0;
   g->left_to_f64 = 0;
   s->iteration_end = iteration_limit(g);
-  g->next_pause = g->progress ? 0 : g->loop->decides ? ENGINE_FIRST_PAUSE : 1;
+  g->next_pause = g->progress ? 0 : g->loop->decides ? first_pause(g) : 1;
   if (ht_guard_next_share(g) < g->next_pause) g->next_pause = ht_guard_next_share(g);
   g->segment_end = -1;
   g->gap = g->gap_borne = g->ritz_smallest = g->ritz_largest = NAN;
