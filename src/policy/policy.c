@@ -318,6 +318,7 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
     HT_TRY(ctx, ht_policy_create_universal(ctx, options, facts, policy, why));
     take_chosen(options, facts, policy, why);
     ht_policy_settle(policy, facts);
+    policy->by_facts = 1;
     return HT_OK;
   }
   if (path) {
@@ -336,5 +337,6 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
   }
   *policy = create_constant(index, options, facts, why);
   snprintf(policy->name, sizeof policy->name, "%s", names[index]);
+  policy->by_facts = !strcmp(names[index], "auto");
   return HT_OK;
 }

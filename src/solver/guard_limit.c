@@ -1,5 +1,6 @@
 /* What of the iteration limit levels below FP64 may spend: a quarter of it, half or all, as long as they are on course. FP64 has the rest.
- * SPDX-License-Identifier: BSD-3-Clause */
+ * Levels that were chosen by what the matrix is (auto) are trusted with all of it, since who takes FP64 most of the limit is on course by
+ * no line; but where FP64 alone would have been there by half of it, it has the other half. SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include "solver/guard.h"
 
@@ -8,8 +9,9 @@ enum { QUARTER, HALF, SHARES };
 /* A limit of so few iterations is a wish for so many, and no hope of an answer. */
 enum { LEAST_LIMIT = 64 };
 
-/* Of the limit, at a quarter of it: the first decades mostly fall faster than the last. */
-static const double ON_COURSE = 0.6;
+/* Of the limit, by the line at a quarter and at half of it: the first decades mostly fall faster than the last, and from half on a solve
+ * that gains may still become faster. */
+static const double ON_COURSE[SHARES] = {[QUARTER] = 0.6, [HALF] = 1.5};
 
 int64_t ht_guard_next_share(const ht_guard *g) {
   static const int part[] = {[QUARTER] = 4, [HALF] = 2};
@@ -82,6 +84,19 @@ static ht_status leave(ht_guard *g, int spoilt) {
   return HT_OK;
 }
 
+/* Whether FP64 alone would be there by half of the limit: until what was lost came back, the loop's residual fell as FP64's, and it came
+ * so near the goal that a line from there says when. */
+static int was_nearly_there(const ht_guard *g) {
+  static const double NEAR = 0.75; /* of the decades */
+  const ht_cg_state *s = &g->loop->state;
+  double first = s->history[0], decades = log10(first / g->goal);
+  int64_t last = s->iteration < s->capacity ? s->iteration : s->capacity - 1;
+  for (int64_t i = 1; i <= last; i++)
+    if (log10(first / s->history[i]) >= NEAR * decades && projected(g, 0, first, i, s->history[i]) <= (double)s->iteration_end / 2)
+      return 1;
+  return 0;
+}
+
 /* Whoever is on course by the loop's own residual and is not by the true one has lost what a replacement mends, and x is as good as that
  * says. */
 ht_status ht_guard_share_limit(ht_guard *g) {
@@ -89,8 +104,9 @@ ht_status ht_guard_share_limit(ht_guard *g) {
   double norm, change;
   int share = g->shares_seen++;
   if (g->floor == HT_LEVEL_64 || !was_inexact(g)) return HT_OK;
+  if (g->asked.by_facts && (share != HALF || !was_nearly_there(g) || !ht_guard_starts_from_zero(g))) return HT_OK;
   HT_TRY(g->ctx, ht_guard_compare(g, &norm, &change));
-  double most = (share == HALF ? 1 : ON_COURSE) * (double)s->iteration_end;
+  double most = ON_COURSE[share] * (double)s->iteration_end;
   int on_course = projected_at(g, share, s->norm_r) <= most;
   int follows = change <= fmax(ht_replacement_bearable(norm), g->goal) && projected_at(g, share, norm) <= most;
   if (on_course && follows) return HT_OK;
