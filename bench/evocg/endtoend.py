@@ -97,9 +97,9 @@ def main(argv=None):
             if t: points.setdefault(peer, []).append((f["nnz"], gflops(f, t)))
         if share and fair(f): shares.append(min(share, 1))
         them_it = peers[name]["iterations"] if name in peers else f.get("iterations_cusparse")
-        if them_it and fair(f): counts.append([name, f["iterations"], them_it])
+        if them_it and them_it > 0 and fair(f): counts.append([name, f["iterations"], them_it])
         if l and fair(f) and reached(l): left += left_out([(f, l)])
-        lines.append([name, c["kind"], f["n"], f["nnz"], f["iterations"], them_it or "-", *(f"{1e3 * r['loop_s']:.2f}" if r else "-" for r in us.values()), *(f"{1e3 * t:.2f}" if t else "-" for t in them.values()), percent(share), f"{gflops(f, f['loop_s']):.2f}", f"{gflops(a, a['loop_s']):.2f}" if a else "-"])
+        lines.append([name, c["kind"], f["n"], f["nnz"], f["iterations"], them_it if them_it and them_it > 0 else "-", *(f"{1e3 * r['loop_s']:.2f}" if r else "-" for r in us.values()), *(f"{1e3 * t:.2f}" if t else "-" for t in them.values()), percent(share), f"{gflops(f, f['loop_s']):.2f}", f"{gflops(a, a['loop_s']):.2f}" if a else "-"])
     paper = {"cuSPARSE": "2.52 (at most 4.47)", "PETSc": "3.06 (on the GPU)"}
     summary = [[f"{who} against {peer}", paper.get(peer, "-") if who.endswith("learned") else "-", f"{times(geomean(v))} ({times(min(v))} to {times(max(v))}, {len(v)} matrices)"] for (who, peer), v in ratios.items()]
     summary.append(["product's share of FP64 CG, mean", "67.1 %", f"{percent(mean(shares), 1)} ({'PETSc' if args.backend == 'cpu' else 'cuSPARSE, sample form'})"])
