@@ -14,7 +14,7 @@ enum { HT_MOST_DEFAULT_ITERATIONS = 200000 }; /* the default limit is 10 n, with
   X(REAL, rtol, 1e-10, 0, 1, AT_SOLVE, NULL, "stop when ||b - A x|| <= max(rtol ||b||, atol)")                                             \
   X(REAL, atol, 0, 0, 1e308, AT_SOLVE, NULL, "absolute tolerance on ||b - A x||")                                                          \
   X(INTEGER, max_iterations, 0, 0, 9e15, AT_SOLVE, NULL,                                                                                   \
-    "iteration limit; 0 means 10 n, within 1,000 and 200,000. Levels below FP64 spend a quarter of it, more while on course")              \
+    "iteration limit; 0 means 10 n, within 1,000 and 200,000. Low levels asked for by name spend a quarter, more while on course")         \
   X(REAL, time_limit, 0, 0, 1e9, AT_SOLVE, NULL, "seconds a solve may take; 0 means no limit")                                             \
   X(CHOICE, stopping, 0, 0, 1, AT_SOLVE, "true|paper",                                                                                     \
     "what is tested: the true residual, or the recursive one against ||r0|| without replacement, as the EvoCG paper does")                 \
