@@ -399,6 +399,7 @@ typedef struct limited {
   const char *policy, *format, *rtol;
   int64_t most; /* 0: as is usual */
   const double *b;
+  int small_cache; /* auto takes levels below FP64 then */
 } limited;
 
 static ht_report solve_limited(ht_context *ctx, const ht_matrix *a, const limited *how, double *x) {
@@ -414,6 +415,8 @@ static ht_report solve_limited(ht_context *ctx, const ht_matrix *a, const limite
   ht_report report;
   ht_solver *solver = solver_with(ctx, a, 6, settings);
   if (custom) ht_solver_set_policy(solver, half_low, NULL);
+  if (how->small_cache) OK(ht_solver_prepare(solver));
+  if (how->small_cache) OK(ht_solver_pretend(solver, &(ht_pretence){.cache_bytes = 1}));
   memset(x, 0, (size_t)ht_matrix_rows(a) * sizeof(double));
   OK(ht_solver_solve(solver, 1, how->b, x, &report));
   const ht_solve_trace *trace = ht_solver_trace(solver);
@@ -441,7 +444,7 @@ static void the_limit_is_shared(void **state) {
     for (int64_t i = 0; i < n; i++) x[i] = 1;
     OK(ht_matrix_multiply(a, x, b));
     for (int64_t i = 0; i < n && k / 2; i++) b[i] = sin(1.3 * (double)i * (double)i);
-    limited how = {"fixed:f64", formats[k % 2], "1e-10", 0, b};
+    limited how = {"fixed:f64", formats[k % 2], "1e-10", 0, b, 0};
     ht_report f64 = solve_limited(ctx, a, &how, x);
     assert_int_equal(f64.outcome, HT_CONVERGED);
     how.most = 22 * f64.iterations / 10;
@@ -455,7 +458,7 @@ static void the_limit_is_shared(void **state) {
     }
   }
   assert_true(left >= 8); /* fixed:f32 and fixed:bf16 at least */
-  limited how = {"fixed:f32", "split", "1e-10", 0, b};
+  limited how = {"fixed:f32", "split", "1e-10", 0, b, 0};
   assert_int_equal(solve_limited(ctx, a, &how, x).left_to_f64, 0); /* where there is time */
   free(x), free(b);
   ht_matrix_destroy(a);
@@ -473,7 +476,7 @@ static void what_stands_still_starts_over(void **state) {
   double *x = vector(n), *y = vector(n), *b = vector(n);
   for (int64_t i = 0; i < n; i++) x[i] = 1;
   OK(ht_matrix_multiply(a, x, b));
-  limited how = {"fixed:f64", "split", "1e-7", 0, b};
+  limited how = {"fixed:f64", "split", "1e-7", 0, b, 0};
   ht_report f64 = solve_limited(ctx, a, &how, x);
   how.policy = "fixed:bf16";
   how.most = 202 * f64.iterations / 100;
@@ -497,7 +500,7 @@ static void small_limits_are_kept(void **state) {
   for (int64_t i = 0; i < ht_matrix_rows(a); i++) b[i] = sin((double)i);
   static const int64_t most[] = {1, 5, 63};
   for (int k = 0; k < 3; k++) {
-    limited how = {"fixed:bf16", "split", "1e-10", most[k], b};
+    limited how = {"fixed:bf16", "split", "1e-10", most[k], b, 0};
     ht_report r = solve_limited(ctx, a, &how, x);
     assert_int_equal(r.outcome, HT_ITERATION_LIMIT);
     assert_int_equal(r.iterations, most[k]);
@@ -544,6 +547,31 @@ static void low_levels_wait_whoever_mends(void **state) {
   ht_context_destroy(ctx);
 }
 
+/* At a quarter of 2.5 times FP64's iterations the line says that the limit is missed: the level that auto chooses is trusted, the same by
+ * name is left. */
+static void auto_has_all_of_the_limit(void **state) {
+  ht_context *ctx;
+  ht_matrix *a;
+  (void)state;
+  OK(ht_context_create(&ctx));
+  OK(generate_line(ctx, "elasticity3d nx=40 ny=6 nz=1", &a));
+  int64_t n = ht_matrix_rows(a);
+  double *x = vector(n), *b = vector(n);
+  for (int64_t i = 0; i < n; i++) x[i] = 1;
+  OK(ht_matrix_multiply(a, x, b));
+  limited how = {"fixed:f64", "split", "1e-10", 0, b, 0};
+  int64_t alone = solve_limited(ctx, a, &how, x).iterations;
+  how = (limited){"fixed:f32", "split", "1e-10", 25 * alone / 10, b, 0};
+  assert_int_equal(solve_limited(ctx, a, &how, x).left_to_f64, 1);
+  how.policy = "auto";
+  how.small_cache = 1;
+  ht_report r = solve_limited(ctx, a, &how, x);
+  assert_true(r.bytes_f32 > 0 && r.left_to_f64 == 0);
+  free(x), free(b);
+  ht_matrix_destroy(a);
+  ht_context_destroy(ctx);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_combination_converges),
@@ -560,6 +588,7 @@ int main(void) {
       cmocka_unit_test(few_iterations_are_left_to_fp64),
       cmocka_unit_test(the_limit_is_shared),
       cmocka_unit_test(what_stands_still_starts_over),
+      cmocka_unit_test(auto_has_all_of_the_limit),
       cmocka_unit_test(small_limits_are_kept),
       cmocka_unit_test(low_levels_wait_whoever_mends),
   };
