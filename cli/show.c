@@ -41,7 +41,7 @@ static void show_work(FILE *file, const ht_report *r) {
   line(file, "work", "iterations %s%s%s; products %s, replacements %s, restores %s%s", text_count(r->iterations).text,
        r->iterations > 0 ? " of " : "", r->iterations > 0 ? text_seconds(r->time_solve_s / (double)r->iterations).text : "",
        text_count(r->products).text, text_count(r->replacements).text, text_count(r->restores).text, over);
-  if (r->left_to_f64 > 0) line(file, NULL, "the iteration limit drew near: the rest was left to FP64");
+  if (r->left_to_f64 > 0) line(file, NULL, "the iteration limit might not have been enough for low levels: the rest was left to FP64");
   line(file, "bytes read", "matrix: %s at FP64, %s at 32 bits, %s at 16 bits; vectors: %s", text_bytes(r->bytes_f64).text,
        text_bytes(r->bytes_f32).text, text_bytes(r->bytes_16).text, text_bytes(r->bytes_vectors).text);
 }

@@ -1,6 +1,7 @@
 /* What of the iteration limit levels below FP64 may spend: a quarter of it, half or all, as long as they are on course. FP64 has the rest.
- * Levels that were chosen by what the matrix is (auto) are trusted with all of it, since who takes FP64 most of the limit is on course by
- * no line; but where FP64 alone would have been there by half of it, it has the other half. SPDX-License-Identifier: BSD-3-Clause */
+ * Levels that were chosen by what the matrix is (auto) are trusted with more, since who takes FP64 most of the limit is on course by no
+ * line: with all of it but where FP64 alone would have been there by half. Beyond half everyone is watched (ht_guard_misses_limit).
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include "solver/guard.h"
 
@@ -16,7 +17,8 @@ static const double ON_COURSE[SHARES] = {[QUARTER] = 0.6, [HALF] = 1.5};
 int64_t ht_guard_next_share(const ht_guard *g) {
   static const int part[] = {[QUARTER] = 4, [HALF] = 2};
   int64_t limit = g->loop->state.iteration_end;
-  int shares = g->options->guard && g->options->stopping == HT_STOPPING_TRUE && limit >= LEAST_LIMIT;
+  int recorded = limit / 2 < g->loop->state.capacity; /* the lines are drawn through the history */
+  int shares = g->options->guard && g->options->stopping == HT_STOPPING_TRUE && limit >= LEAST_LIMIT && recorded;
   return shares && g->shares_seen < SHARES ? limit / part[g->shares_seen] : INT64_MAX;
 }
 
@@ -71,7 +73,7 @@ static ht_status leave(ht_guard *g, int spoilt) {
   HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
   ht_guard_leave_to_f64(g);
   g->improved_at = g->loop->state.iteration;
-  g->lowest = spoilt ? g->norm_b : norm;
+  g->lowest = INFINITY; /* known at the next check */
   if (!isfinite(norm)) return ht_guard_restore(g);
   if (spoilt) {
     ht_guard_start_over(g);

@@ -147,6 +147,19 @@ static void fill_header(const ht_trainer *t, int64_t size, header *h) {
   print_options(&t->options, h->options, sizeof h->options);
 }
 
+/* A text that ends where its room does, and is one line. */
+static int is_line(const char *text, size_t room) {
+  size_t length = strnlen(text, room);
+  for (size_t i = 0; i < length; i++)
+    if ((unsigned char)text[i] < ' ' || text[i] == 127) return 0;
+  return length < room;
+}
+
+static int has_lines(const header *h) {
+  return is_line(h->version, sizeof h->version) && is_line(h->kind, sizeof h->kind) && is_line(h->reward, sizeof h->reward) &&
+         is_line(h->trained_on, sizeof h->trained_on) && is_line(h->options, sizeof h->options);
+}
+
 /* That the bytes are a whole state of this version, and its header. */
 static ht_status read_header(ht_context *ctx, const void *bytes, int64_t size, header *h) {
   int begins = size >= (int64_t)sizeof h->magic && !memcmp(bytes, MAGIC, MAGIC_NAME);
@@ -162,6 +175,7 @@ static ht_status read_header(ht_context *ctx, const void *bytes, int64_t size, h
   HT_CHECK(ctx, h->check == check_of(bytes, size), HT_BAD_FORMAT,
            "expected the checksum %016llx of the state, found %016llx; the file is damaged: copy it again, or begin the training anew",
            (unsigned long long)h->check, (unsigned long long)check_of(bytes, size));
+  HT_CHECK(ctx, has_lines(h), HT_BAD_FORMAT, "expected lines of text about the training, found something else; the state is damaged");
   HT_CHECK(ctx, h->episodes >= 0 && h->episodes <= size / (int64_t)sizeof(double), HT_BAD_FORMAT,
            "expected a number of episodes, found %lld; the state is damaged", (long long)h->episodes);
   return HT_OK;

@@ -1,6 +1,7 @@
 // Where the persistent engine has its part of the matrix: of each slice the first units in registers, the last ones decoded in shared
 // memory, and those between in global memory. Patches have no slices by offsets, so that a group's indices lie where its values do. A
-// ragged unit, the last of its slice, is on the chip, where it is one like the others: there is room for all of them.
+// ragged unit, the last of its slice, is on the chip, where it is one like the others: there is room for all of them. At the lower levels
+// one of another width than its slice is streamed.
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include "backend/cuda/bulk.cuh"

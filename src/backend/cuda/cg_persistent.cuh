@@ -78,7 +78,7 @@ template <int THREADS, int ROWS, int LEVEL, bool BLOCKS, bool LONG> struct shape
   static constexpr bool ROLLED = ROWS > 2;                             // loops short enough for the caches of instructions
   static constexpr bool LEAN = ROWS > 4;                               // of a row no more than r and s in registers
   static constexpr bool NARROW = !LEAN;                                // the halo may be listed in 16 bits
-  static constexpr bool RAGGED = ROWS <= 2 && THREADS <= 512;          // slices may end with a ragged unit,
+  static constexpr bool RAGGED = ROWS <= 2 && THREADS <= 512;          // slices may end with a ragged unit (may_be_ragged),
   static constexpr bool RAGGED_FAR = RAGGED && LEVEL < LEVEL_64;       // which is streamed where it has another width
   static constexpr int FACTS_AHEAD = 2;                                // the rest on its way, of so many rows
   static constexpr bool SENT = ROWS == 1;                              // of a row also p, and what was sent, in registers
