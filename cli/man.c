@@ -79,7 +79,7 @@ static void screen_section(FILE *file) {
       file, "left to FP64",
       "levels below FP64, but those of auto and learned, may spend a quarter of the iteration limit, and more of it while the residual is "
       "on course for the goal; then the guard reads the matrix at FP64 for the rest, so that a limit that is enough for FP64 is enough for "
-      "every policy, but where it is hardly so");
+      "such a policy, but where it is hardly so");
   item(file, "residual", "true: ||b - A x||, computed in FP64 from the matrix as given; recursive: what the loop carries along");
   item(file, "backward error", "||r|| / (||A|| ||x|| + ||b||) in the maximum norm: about 1e-16 is as good as FP64 allows");
   item(file, "iterations, products", "with several right-hand sides the sums over all of them");

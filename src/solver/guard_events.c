@@ -75,7 +75,9 @@ static ht_status on_decide(ht_guard *g, ht_cg_event event, int *done, ht_outcome
 
 static ht_status on_limit(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
   (void)event;
-  snprintf(g->detail, HT_REPORT_TEXT, "the iterations that are allowed were made; raise max-iterations, or try a stronger preconditioner");
+  int low = g->lowest_used < HT_LEVEL_64; /* FP64 may take far fewer */
+  snprintf(g->detail, HT_REPORT_TEXT, "the iterations that are allowed were made; raise max-iterations, %s a stronger preconditioner%s",
+           low ? "try" : "or try", low ? ", or --policy fixed:f64" : "");
   finish(done, outcome, HT_ITERATION_LIMIT);
   return HT_OK;
 }
