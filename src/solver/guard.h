@@ -116,6 +116,7 @@ int ht_guard_look_is_due(const ht_guard *guard); /* at this pause: it then depen
 double ht_guard_iterations_again(const ht_guard *guard, double size);
 /* guard_levels.c */
 ht_level ht_guard_lowest_level(const ht_guard *guard);
+int ht_guard_is_exact(const ht_guard *guard, ht_level level); /* it holds every value as FP64 does */
 void ht_guard_start_levels(ht_guard *guard);
 void ht_guard_note_lowest(ht_guard *guard);   /* of the levels that were read */
 void ht_guard_take_up_level(ht_guard *guard); /* the policy's later one */
@@ -134,8 +135,9 @@ double ht_guard_first_drop(const ht_guard *guard, ht_level level); /* the same, 
 int ht_guard_meets_goal(const ht_guard *guard, double norm);
 /* x and its true residual from the loop's state; `change` is how far the loop's residual was from it. */
 ht_status ht_guard_refresh(ht_guard *guard, double *norm, double *change);
-/* The same for a look alone, of which nothing is noted. */
+/* The same in two steps: a look, of which nothing is noted, and what is noted of it where something follows. */
 ht_status ht_guard_compare(ht_guard *guard, double *norm, double *change);
+void ht_guard_note_comparison(ht_guard *guard, double norm, double change);
 /* The same where the loop says that it has reached the goal: with what the report needs, and, where the goal is missed, `change`. */
 ht_status ht_guard_refresh_claim(ht_guard *guard, double *norm, double *change);
 /* Of x and its residual, unless they came with its certificate. */

@@ -38,10 +38,14 @@ static int64_t sum_of_levels(const ht_guard *g) {
   return sum;
 }
 
+int ht_guard_is_exact(const ht_guard *g, ht_level level) {
+  const double exact[HT_LEVELS] = {g->known->share_exact_16, g->known->share_exact_32, 1};
+  return exact[level] == 1;
+}
+
 /* `lowest` where the policy leaves its error to replacement; one that holds every value exactly has none. */
 static ht_level inexact_level(const ht_guard *g, ht_level lowest) {
-  const double exact[HT_LEVELS] = {g->known->share_exact_16, g->known->share_exact_32, 1};
-  return g->policy.replaces && !g->by_budget && !(exact[lowest] == 1) ? lowest : HT_LEVEL_64;
+  return g->policy.replaces && !g->by_budget && !ht_guard_is_exact(g, lowest) ? lowest : HT_LEVEL_64;
 }
 
 void ht_guard_note_levels(ht_guard *g) { g->replacing.to_replace = inexact_level(g, ht_guard_lowest_level(g)); }
@@ -236,12 +240,16 @@ ht_status ht_guard_compare(ht_guard *g, double *norm, double *change) {
   return HT_OK;
 }
 
+void ht_guard_note_comparison(ht_guard *g, double norm, double change) {
+  record_residual(g, norm, HT_TRACE_REPLACEMENT);
+  g->certified = norm;
+  note_gap(g, norm, change);
+  keep_if_best(g, norm);
+}
+
 ht_status ht_guard_refresh(ht_guard *g, double *norm, double *change) {
   HT_TRY(g->ctx, ht_guard_compare(g, norm, change));
-  record_residual(g, *norm, HT_TRACE_REPLACEMENT);
-  g->certified = *norm;
-  note_gap(g, *norm, *change);
-  keep_if_best(g, *norm);
+  ht_guard_note_comparison(g, *norm, *change);
   return HT_OK;
 }
 

@@ -52,12 +52,6 @@ static double projected_at(const ht_guard *g, int share, double norm) {
   return fmax(projected(g, 0, s->history[0], worst, seen), projected(g, 0, s->history[0], now, norm));
 }
 
-/* Values that a level holds exactly are FP64's. */
-static int was_inexact(const ht_guard *g) {
-  const double exact[HT_LEVELS] = {g->known->share_exact_16, g->known->share_exact_32, 1};
-  return !(exact[g->lowest_used] == 1);
-}
-
 void ht_guard_leave_to_f64(ht_guard *g) {
   ht_guard_give_up_levels(g);
   ht_recorder_because(g->recorder, HT_TRACE_LIMIT);
@@ -67,10 +61,9 @@ void ht_guard_leave_to_f64(ht_guard *g) {
 /* x is kept, since what was gained counts where the limit is just enough for FP64. The direction is not, but where next to nothing was
  * lost: CG has not seen the difference, and takes longer with it than with a fresh one. `spoilt`: x is not kept either, and FP64 has from
  * x = 0 to the bit what it would have had alone. */
-static ht_status leave(ht_guard *g, int spoilt) {
+static ht_status leave(ht_guard *g, double norm, double change, int spoilt) {
   static const double NOTHING = 0.1;
-  double norm, change;
-  HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
+  ht_guard_note_comparison(g, norm, change);
   ht_guard_leave_to_f64(g);
   g->improved_at = g->loop->state.iteration;
   g->lowest = INFINITY; /* known at the next check */
@@ -105,12 +98,12 @@ ht_status ht_guard_share_limit(ht_guard *g) {
   const ht_cg_state *s = &g->loop->state;
   double norm, change;
   int share = g->shares_seen++;
-  if (g->floor == HT_LEVEL_64 || !was_inexact(g)) return HT_OK;
+  if (g->floor == HT_LEVEL_64 || ht_guard_is_exact(g, g->lowest_used)) return HT_OK;
   if (g->asked.by_facts && (share != HALF || !was_nearly_there(g) || !ht_guard_starts_from_zero(g))) return HT_OK;
   HT_TRY(g->ctx, ht_guard_compare(g, &norm, &change));
   double most = ON_COURSE[share] * (double)s->iteration_end;
   int on_course = projected_at(g, share, s->norm_r) <= most;
   int follows = change <= fmax(ht_replacement_bearable(norm), g->goal) && projected_at(g, share, norm) <= most;
   if (on_course && follows) return HT_OK;
-  return leave(g, share == HALF && !on_course && ht_guard_starts_from_zero(g));
+  return leave(g, norm, change, share == HALF && !on_course && ht_guard_starts_from_zero(g));
 }

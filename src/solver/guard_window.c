@@ -134,8 +134,7 @@ static int on_plateau(const ht_guard *g) {
  * would cross it again: the budget is for the rest, which lets nothing be lost that the goal does not bear. */
 static int bears_level(const ht_guard *g, ht_level level) {
   static const double BEFORE = 0.9;
-  const double exact[] = {g->known->share_exact_16, g->known->share_exact_32};
-  if (level == HT_LEVEL_64 || exact[level] == 1) return 1;
+  if (ht_guard_is_exact(g, level)) return 1;
   return !g->plateaus && !(again_at(g, level) > BEFORE * iterations_left(g));
 }
 

@@ -109,7 +109,7 @@ done:
 
 static ht_status allocate_groups(ht_store *store) {
   ht_store_view *v = &store->view;
-  int64_t entries = v->units * HT_WARP * 2 + v->ragged_entries, ragged = v->slices * v->ragged;
+  int64_t entries = ht_cuda_store_entries(v), ragged = v->slices * v->ragged;
   const ht_cuda_part parts[] = {{(v->units + ragged + HT_WARP) * (int64_t)sizeof *v->info, &v->info}, /* a warp reads 32 at once */
                                 {v->index_units * HT_WARP * 4 + v->ragged_entries * 2, &v->index},
                                 {v->patches ? 0 : (v->index_units + HT_WARP) * 4, &v->base},
