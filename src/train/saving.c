@@ -7,24 +7,31 @@
 #include "solver/chooser.h"
 #include "train/view.h"
 
-/* Measured on a Zen 4 core: a look of a network with 64 units takes 24 to 29 ns a row, where the model's bytes take 60 a ns. */
-static const double NETWORK = 1500;
+/* What a look takes of a network that is asked for each column block. Measured on a Zen 4 core: with 64 units 24 to 29 ns a row, where the
+ * model's bytes take 60 a ns. On an H200 some 3 us in all, a quarter of what its memory delivers meanwhile by its cache. */
+static double look_cost(const ht_environment *e, const ht_policy_facts *facts) {
+  static const double ROW = 1500, DEVICE_CACHES = 0.25;
+  if (facts->device) return DEVICE_CACHES * facts->cache_bytes;
+  return ht_policy_look_cost(facts) + ROW * (double)e->options->hidden / 64 * (double)e->n;
+}
 
 /* ---- prices ---- */
 
-/* The solver's own facts on this storage; it does not know what Tile-CSC reads at a level. */
-static ht_status ask_solver(const ht_environment *e, ht_policy_facts *facts) {
+/* The solver's own facts on this storage; it does not know what Tile-CSC reads at a level, nor the CPU's what an environment does. */
+static ht_status ask_solver(const ht_environment *e, const char *backend, ht_policy_facts *facts) {
+  int tilecsc = e->options->format == HT_TRAIN_TILECSC;
   ht_solver *solver;
   HT_TRY(e->ctx, ht_solver_create(e->ctx, NULL, &solver));
   ht_status status = ht_solver_set_option(solver, "policy", "fixed:f64");
-  if (status == HT_OK) status = ht_solver_set_option(solver, "backend", "cpu");
+  if (status == HT_OK) status = ht_solver_set_option(solver, "backend", backend);
   if (status == HT_OK) status = ht_solver_set_option(solver, "precond", "none");
-  if (status == HT_OK) status = ht_solver_set_option(solver, "format", e->options->format == HT_TRAIN_TILECSC ? "tilecsc" : "split");
+  if (status == HT_OK) status = ht_solver_set_option(solver, "format", tilecsc ? "tilecsc" : "split");
   if (status == HT_OK) status = ht_solver_set_matrix(solver, e->matrix);
   if (status == HT_OK) status = ht_solver_prepare(solver);
   if (status == HT_OK) *facts = *ht_solver_facts(solver);
   ht_solver_destroy(solver);
   if (status != HT_OK) return ht_trace(e->ctx, status, __func__, __FILE__, __LINE__);
+  if (facts->device && !tilecsc) return HT_OK; /* the store's, which is the device's own */
   for (int level = 0; level < HT_LEVELS; level++) facts->bytes_level[level] = ht_environment_bytes(e, (ht_level)level);
   facts->bytes_streamed = facts->bytes_level[HT_LEVEL_64] + facts->bytes_vectors;
   return HT_OK;
@@ -41,10 +48,10 @@ static ht_status grow(ht_context *ctx, int64_t *room, double **numbers) {
   return HT_OK;
 }
 
-/* In FP64 from one right-hand side: what progress is measured on. */
-static ht_status refer(const ht_environment *e, int right_side, ht_course *c, ht_saving *s) {
+/* In FP64 from one right-hand side: what progress is measured on. `user`: a course. */
+static ht_status refer_here(void *user, const ht_environment *e, int right_side, double **fallen, int64_t *iterations, int *reached) {
+  ht_course *c = user;
   int64_t room = e->iterations_64 + 2;
-  double **fallen = &s->fallen[right_side];
   HT_TRY(e->ctx, ht_allocate(e->ctx, room, sizeof **fallen, fallen));
   ht_course_begin(e, (uint64_t)right_side, c);
   memset(c->level, HT_LEVEL_64, (size_t)e->blocks);
@@ -54,35 +61,51 @@ static ht_status refer(const ht_environment *e, int right_side, ht_course *c, ht
     if (c->iteration == room) HT_TRY(e->ctx, grow(e->ctx, &room, fallen));
     (*fallen)[c->iteration] = fmin(c->norm_r / c->norm_0, (*fallen)[c->iteration - 1]);
   }
-  HT_CHECK(e->ctx, !ht_stop_requested(e->ctx), HT_INTERRUPTED, "training was interrupted before its first episode");
-  HT_CHECK(e->ctx, c->reached, HT_BAD_MATRIX,
-           "training needs a matrix that CG solves in FP64, and right-hand side %d of %s is not solved after %s; more iterations "
-           "or a larger rtol may help",
-           right_side, e->matrix->source[0] ? e->matrix->source : "this one", ht_number_of(c->iteration, "iteration").text);
-  s->price[right_side] = (ht_price){.facts = &s->facts,
-                                    .fallen = *fallen,
-                                    .iterations_64 = c->iteration,
-                                    .n = e->n,
-                                    .network = NETWORK * (double)e->options->hidden / 64};
+  *iterations = c->iteration;
+  *reached = c->reached;
   return HT_OK;
 }
 
-static int right_sides(const ht_train_options *o) { return o->rhs == HT_RIGHT_SIDE_ONES ? 1 : HT_SAVING_RIGHT_SIDES; }
+static ht_status refer(const ht_environment *e, const ht_saving_source *source, int right_side, ht_saving *s) {
+  int64_t iterations;
+  int reached;
+  HT_TRY(e->ctx, source->refer(source->user, e, right_side, &s->fallen[right_side], &iterations, &reached));
+  HT_CHECK(e->ctx, !ht_stop_requested(e->ctx), HT_INTERRUPTED, "training was interrupted before its first episode");
+  HT_CHECK(e->ctx, reached, HT_BAD_MATRIX,
+           "training needs a matrix that CG solves in FP64, and right-hand side %d of %s is not solved after %s; more iterations "
+           "or a larger rtol may help",
+           right_side, e->matrix->source[0] ? e->matrix->source : "this one", ht_number_of(iterations, "iteration").text);
+  s->price[right_side] = (ht_price){.facts = &s->facts,
+                                    .fallen = s->fallen[right_side],
+                                    .iterations_64 = iterations,
+                                    .n = e->n,
+                                    .look = look_cost(e, &s->facts)};
+  return HT_OK;
+}
 
-static ht_status make(ht_environment *e, ht_saving *s) {
+int ht_saving_right_sides(const ht_train_options *o) { return o->rhs == HT_RIGHT_SIDE_ONES ? 1 : HT_SAVING_RIGHT_SIDES; }
+
+static ht_status make(ht_environment *e, const ht_saving_source *source, ht_saving *s) {
+  s->blocks = e->blocks;
+  HT_TRY(e->ctx, ask_solver(e, source->backend, &s->facts));
+  for (int k = 0; k < ht_saving_right_sides(e->options); k++) HT_TRY(e->ctx, refer(e, source, k, s));
+  return HT_OK;
+}
+
+static ht_status make_here(ht_environment *e, ht_saving *s) {
   ht_course course;
-  HT_TRY(e->ctx, ask_solver(e, &s->facts));
+  ht_saving_source here = {"cpu", &course, refer_here};
   ht_status status = ht_course_create(e->ctx, 1, &e, &course);
-  for (int k = 0; k < right_sides(e->options) && status == HT_OK; k++) status = refer(e, k, &course, s);
+  if (status == HT_OK) status = make(e, &here, s);
   ht_course_release(e->ctx, &course);
   return status;
 }
 
-ht_status ht_saving_create(ht_environment *e, ht_saving **saving) {
+ht_status ht_saving_create(ht_environment *e, const ht_saving_source *source, ht_saving **saving) {
   ht_saving *s;
   *saving = NULL;
   HT_TRY(e->ctx, ht_allocate_zeroed(e->ctx, 1, sizeof *s, &s));
-  ht_status status = make(e, s);
+  ht_status status = source ? make(e, source, s) : make_here(e, s);
   if (status != HT_OK) {
     ht_saving_destroy(e->ctx, s);
     return ht_trace(e->ctx, status, __func__, __FILE__, __LINE__);
@@ -100,7 +123,7 @@ void ht_saving_destroy(ht_context *ctx, ht_saving *s) {
 /* ---- the reward ---- */
 
 int ht_saving_right_side(const ht_train_options *o, int64_t episode) {
-  return right_sides(o) == 1 ? 0 : 1 + (int)(episode % (HT_SAVING_RIGHT_SIDES - 1));
+  return ht_learning_side(ht_saving_right_sides(o), episode);
 }
 
 /* The recurrence says so, and there is nothing below FP64 in it that was not made good. */
@@ -116,6 +139,26 @@ double ht_saving_reward(const ht_saving *s, int right_side, ht_lane *lane) {
   double residual = missed ? ht_course_true_residual(c) : lane->lowest / c->norm_0;
   to.progress = there ? (double)price->iterations_64 : ht_price_progress(price, residual);
   return ht_price_step(price, &from, &to) - (missed ? ht_price_missed(price, &to) : 0);
+}
+
+void ht_saving_sides(const ht_saving *s, int right_sides, ht_learner_side *side) {
+  for (int k = 0; k < right_sides; k++) {
+    const ht_price *price = &s->price[k];
+    double cost_64 = ht_price_cost_64(price);
+    side[k] = (ht_learner_side){.fallen = price->fallen, .iterations = price->iterations_64};
+    for (int level = 0; level < HT_LEVELS; level++) {
+      const ht_stand one = {.iterations = 1, .bytes = s->facts.bytes_level[level]};
+      side[k].prices.iteration[level] = ht_price_cost(price, &one) / cost_64;
+    }
+    const ht_stand exact = {.exact_products = 1};
+    side[k].prices.exact = ht_price_cost(price, &exact) / cost_64;
+  }
+}
+
+double ht_saving_bytes(const ht_saving *s, const int64_t count[HT_LEVELS]) {
+  double bytes = 0;
+  for (int level = 0; level < HT_LEVELS; level++) bytes += (double)count[level] / (double)s->blocks * s->facts.bytes_level[level];
+  return bytes;
 }
 
 double ht_saving_time(const ht_saving *s, ht_course *end, double bytes, int64_t replacements, int64_t looks) {
