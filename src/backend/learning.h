@@ -111,7 +111,7 @@ static HT_KERNELS_TOO inline double ht_learning_progress(const double *fallen, i
 /* What the parts of a solve cost, by FP64's solve of the same system. */
 typedef struct ht_learning_prices {
   double iteration[3]; /* with all tiles at a level */
-  double exact;        /* a residual recomputed */
+  double exact, look;  /* a residual recomputed; a look of the network */
 } ht_learning_prices;
 
 /* The reward `time` of an iteration: progress, in iterations of FP64, less cost, both as shares of FP64's solve. */

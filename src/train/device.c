@@ -13,6 +13,8 @@ static const int64_t LEAST_NONZEROS = 1000;
 
 enum { HOST_LANES = 8, DEVICE_LANES = 32 };
 
+static int is_saving(const ht_trainer *t) { return t->options.reward == HT_REWARD_TIME; }
+
 /* ---- which backend ---- */
 
 /* What the options leave to the CPU alone, as the end of a sentence; NULL where a device serves. */
@@ -89,6 +91,11 @@ static ht_status choose_lanes(ht_trainer *t) {
 
 ht_status ht_device_choose(ht_trainer *t) {
   HT_TRY(t->ctx, choose(t));
+  int measures = ht_trains_on_device(t) && is_saving(t);
+  HT_CHECK(t->ctx, t->options.price == HT_PRICE_MODEL || measures, HT_BAD_OPTION,
+           "iterations are measured on a device that learns from the reward time, and this training is on the %s backend; use --price model, "
+           "or --backend cuda",
+           t->backend->name);
   HT_TRY(t->ctx, choose_lanes(t));
   return HT_OK;
 }
@@ -111,8 +118,6 @@ int ht_device_is_left(ht_trainer *t, ht_status status) {
 }
 
 /* ---- the learner ---- */
-
-static int is_saving(const ht_trainer *t) { return t->options.reward == HT_REWARD_TIME; }
 
 /* Of each matrix; 0: random ones, another in each episode, which the learner draws by itself. */
 static int right_sides(const ht_trainer *t) {
@@ -214,7 +219,7 @@ static ht_status refer(void *user, const ht_environment *e, int right_side, doub
 
 static ht_status prepare_saving(ht_trainer *t, int matrix) {
   ht_environment *e = t->environment[matrix];
-  const ht_saving_source here = {ht_device_name(t), t, refer};
+  const ht_saving_source here = {ht_device_name(t), t->options.price == HT_PRICE_TIME, t, refer};
   ht_learner_side side[HT_SAVING_RIGHT_SIDES];
   HT_TRY(t->ctx, ht_saving_create(e, &here, &t->saving[matrix]));
   ht_saving_sides(t->saving[matrix], right_sides(t), side);
@@ -318,7 +323,7 @@ ht_status ht_device_judge(ht_trainer *t, int environment, int64_t interval, ht_j
     j->share[level] = (double)made.count[level] / (double)(e->blocks * (made.iterations > 0 ? made.iterations : 1));
   const ht_saving *s = t->saving[environment];
   int64_t looks = (made.iterations + interval - 1) / interval;
-  j->time = is_saving(t) ? ht_saving_time(s, c, ht_saving_bytes(s, made.count), made.replacements, looks)
+  j->time = is_saving(t) ? ht_saving_time_by_level(s, c, made.count, made.replacements, looks)
                          : ht_environment_share(e, made.count, made.iterations) / (double)e->iterations_64 + 2 * ht_missing_progress(c);
   return HT_OK;
 }

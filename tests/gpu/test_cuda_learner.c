@@ -545,6 +545,10 @@ static void what_is_learned_competes_on_the_device(void **state) {
     OK(compete(&g, large, "cpu", ways[k].option, &r));
     assert_non_null(strstr(r.contest, "by the model of cpu"));
   }
+  static const char *const measured[3][2] = {{"reward", "time"}, {"price", "time"}, {"format", "tilecsc"}};
+  OK(compete(&g, small, "cuda", measured, &r));
+  assert_string_equal(r.backend, "cuda");
+  assert_int_equal(compete(&g, small, "cpu", measured, &r), HT_BAD_OPTION);
   static const char *const idle[][3][2] = {{{"reward", "time"}, {"compete", "yes"}, {"judge", "model"}},
                                            {{"reward", "paper"}, {"compete", "yes"}, {"judge", "model"}}};
   for (size_t k = 0; k < sizeof idle / sizeof *idle; k++) assert_int_equal(compete(&g, small, "cuda", idle[k], &r), HT_UNSUPPORTED);
