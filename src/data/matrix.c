@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/number.h"
+#include "base/words.h"
 
 #define CALLER "the caller's arrays"
 enum { PARALLEL_NONZEROS = 20000 };
@@ -36,7 +37,7 @@ ht_status ht_matrix_wrap(ht_context *ctx, int64_t n, int64_t *row_start, int32_t
       .ctx = ctx, .n = n, .nnz = row_start[n], .row_start = row_start, .columns = columns, .values = values, .version = next_version()};
   a->asymmetric_row = a->asymmetric_column = -1;
   a->duplicates = duplicates;
-  snprintf(a->source, sizeof a->source, "%s", source);
+  ht_print_words(a->source, sizeof a->source, "%s", source);
   *matrix = a;
   return HT_OK;
 }

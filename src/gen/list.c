@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/words.h"
 #include "gen/gen.h"
 
 #define HT_GENERATOR(name) extern const ht_gen_kind ht_gen_##name;
@@ -88,11 +89,10 @@ static ht_status find_row(ht_context *ctx, const ht_gen_kind *kind, const char *
   HT_FAIL(ctx, HT_BAD_OPTION, "%s has no parameter '%s'; `halftone help gen %s` lists them", kind->name, name, kind->name);
 }
 
-/* "wathen nx=60 seed=2": the recipe as the matrix remembers it, cut where it is too long. */
+/* "wathen nx=60 seed=2": the recipe as the matrix remembers it. */
 static void describe(char *text, size_t size, const char *kind, int count, const char *const names[], const char *const values[]) {
-  int used = snprintf(text, size, "%s", kind);
-  for (int i = 0; i < count && used >= 0 && (size_t)used < size; i++)
-    used += snprintf(text + used, size - (size_t)used, " %s=%s", names[i], values[i]);
+  ht_print_words(text, size, "%s", kind);
+  for (int i = 0; i < count; i++) ht_add_words(text, size, " %s=%s", names[i], values[i]);
 }
 
 typedef struct given {

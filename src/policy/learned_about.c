@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/number.h"
+#include "base/words.h"
 #include "halftone/train.h"
 #include "policy/learned_file.h"
 #include "policy/universal.h"
@@ -13,10 +14,12 @@ static void tell_kind(const ht_learned *l, char *text, size_t size) {
            l->kind == HT_LEARNED_TILES ? "tiles: a level for each 64 columns" : "window: one action for the whole matrix");
 }
 
-static void tell_actions(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%s", l->actions); }
+static void tell_actions(const ht_learned *l, char *text, size_t size) { ht_print_words(text, size, "%s", l->actions); }
 
 static void tell_chosen(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%s", *l->chosen ? l->chosen : "learned"); }
-static void tell_contest(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%s", *l->contest ? l->contest : "none"); }
+static void tell_contest(const ht_learned *l, char *text, size_t size) {
+  ht_print_words(text, size, "%s", *l->contest ? l->contest : "none");
+}
 
 static void tell_interval(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%d", l->interval); }
 
@@ -25,7 +28,7 @@ static void tell_network(const ht_learned *l, char *text, size_t size) {
            ht_number_of(l->network.hidden, "unit").text, ht_number_of(l->network.actions, "action").text);
 }
 
-static void tell_trained_on(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%s", l->trained_on); }
+static void tell_trained_on(const ht_learned *l, char *text, size_t size) { ht_print_words(text, size, "%s", l->trained_on); }
 static void tell_reward(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%s", l->reward); }
 static void tell_episodes(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%lld", (long long)l->episodes); }
 static void tell_seed(const ht_learned *l, char *text, size_t size) { snprintf(text, size, "%llu", (unsigned long long)l->seed); }

@@ -201,7 +201,7 @@ static ht_status set_from_line(ht_options *options, const char *path, int number
   if (status == HT_OK) return HT_OK;
   char sentence[HT_ERROR_TEXT];
   snprintf(sentence, sizeof sentence, "%s", ctx->error);
-  HT_FAIL(ctx, status, "%s:%d: %.*s", path, number, (int)(sizeof sentence - 300), sentence);
+  HT_FAIL(ctx, status, "%s:%d: %s", path, number, sentence);
 }
 
 static ht_status read_lines(ht_options *options, FILE *file, const char *path) {

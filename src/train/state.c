@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/number.h"
 #include "base/random.h"
+#include "base/words.h"
 #include "halftone/version.h"
 #include "train/device.h"
 
@@ -115,7 +116,7 @@ static uint64_t check_of(const void *bytes, int64_t size) {
 static void print_options(const ht_train_options *options, char *text, size_t size) {
   ht_train_options o = lasting(options), usual;
   char value[HT_OPTION_TEXT_SIZE], usual_value[HT_OPTION_TEXT_SIZE];
-  size_t used = 0;
+  *text = 0;
   ht_train_options_set_defaults(&usual);
   usual.state = o.state;
   if (o.reward == HT_REWARD_PAPER) usual.reward = o.reward;
@@ -123,11 +124,10 @@ static void print_options(const ht_train_options *options, char *text, size_t si
   ht_train_options_settle(&usual);
   usual.state = HT_STATE_PAPER;
   usual.reward = HT_REWARD_TIME;
-  for (int i = 0; i < ht_train_option_count() && used < size; i++) {
+  for (int i = 0; i < ht_train_option_count(); i++) {
     ht_train_options_print(&o, i, value);
     ht_train_options_print(&usual, i, usual_value);
-    if (strcmp(value, usual_value) != 0)
-      used += (size_t)snprintf(text + used, size - used, "%s--%s %s", used ? " " : "", ht_train_option_at(i)->name, value);
+    if (strcmp(value, usual_value) != 0) ht_add_words(text, size, "%s--%s %s", *text ? " " : "", ht_train_option_at(i)->name, value);
   }
 }
 

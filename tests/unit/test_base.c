@@ -11,6 +11,7 @@
 #include "base/context.h"
 #include "base/number.h"
 #include "base/sum.h"
+#include "base/words.h"
 #include "halftone/options.h"
 #include "halftone/report.h"
 #include "halftone/version.h"
@@ -54,6 +55,24 @@ static void long_sentences_and_trails_are_cut(void **state) {
   assert_int_equal(deep(ctx, 300), HT_INTERNAL);
   assert_true(strlen(ht_context_error(ctx)) < HT_ERROR_TEXT);
   assert_true(strlen(ht_context_trail(ctx)) < HT_TRAIL_TEXT);
+}
+
+static void texts_are_cut_at_words(void **state) {
+  char text[16];
+  (void)state;
+  ht_print_words(text, sizeof text, "%s", "three words fit");
+  assert_string_equal(text, "three words fit");
+  ht_print_words(text, sizeof text, "%s", "three words do not fit");
+  assert_string_equal(text, "three words ...");
+  ht_print_words(text, sizeof text, "one, two");
+  assert_false(ht_is_cut(text));
+  for (int k = 0; k < 3; k++) ht_add_words(text, sizeof text, "%s", k ? "" : ", three, four");
+  assert_string_equal(text, "one, two, ...");
+  assert_true(ht_is_cut(text));
+  ht_print_words(text, sizeof text, "a%s", "wordthatistoolong");
+  assert_string_equal(text, "awordthatist...");
+  ht_print_words(text, sizeof text, "awordthatis\xc3\xa9%s", "toolong");
+  assert_string_equal(text, "awordthatis...");
 }
 
 static void every_status_and_outcome_has_its_words(void **state) {
@@ -341,6 +360,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       WITH_CONTEXT(an_error_leaves_a_sentence_and_a_trail),
       WITH_CONTEXT(long_sentences_and_trails_are_cut),
+      cmocka_unit_test(texts_are_cut_at_words),
       cmocka_unit_test(every_status_and_outcome_has_its_words),
       WITH_CONTEXT(memory_is_aligned_and_overflow_is_refused),
       cmocka_unit_test(the_nth_allocation_fails_cleanly),
