@@ -166,11 +166,11 @@ int bench_command(ht_context *ctx, const cli_args *args) {
     return cli_bad("--repeat takes a number from 1 to %d, and was given '%s'", MOST_REPEATS, repeat);
   c.count = split_policies(policies ? policies : "fixed:f64,auto", contenders);
   if (c.count < 0) return CLI_BAD;
-  if (args_listed_value(args, "trace"))
-    return cli_bad("bench keeps no trace: leave --trace out, or record one solve with `halftone solve`");
   for (int i = 0; i < c.count; i++) names[i] = contenders[i].policy;
-  ht_status status = args_solver_options(ctx, args, c.count, names, &c.options);
-  int result = status == HT_OK ? problem_read(ctx, args->words[0], args_value(args, "-b"), NULL, &problem) : cli_failed(ctx, status);
+  int result = args_solver_options(ctx, args, c.count, names, &c.options);
+  if (!result && args_option_is_on(c.options, "trace"))
+    result = cli_bad("bench keeps no trace: leave --trace out, or record one solve with `halftone solve`");
+  if (!result) result = problem_read(ctx, args->words[0], args_value(args, "-b"), NULL, &problem);
   if (!result) result = run_contest(ctx, args, &c);
   problem_release(&problem);
   ht_options_destroy(c.options);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/context.h"
 #include "base/number.h"
+#include "base/words.h"
 
 /* Levenshtein distance, for names up to 63 characters. */
 static int levenshtein(const char *a, const char *b) {
@@ -152,23 +153,34 @@ static int is_among(const char *values, size_t length, const char *value) {
 
 static int are_met(const char *needs, const void *options, ht_option_lookup *lookup) {
   char name[HT_OPTION_TEXT_SIZE], value[HT_OPTION_TEXT_SIZE];
+  int met = 0;
   for (const char *at = needs; *at; at += *at == ' ') {
     size_t length = strcspn(at, " "), before = strcspn(at, "=");
-    snprintf(name, sizeof name, "%.*s", (int)before, at);
-    lookup(options, name, value);
-    if (is_among(at + before + 1, length - before - 1, value)) return 1;
+    if (*at == '&' && !met) return 0;
+    met &= *at != '&';
+    if (*at != '&' && !met) {
+      snprintf(name, sizeof name, "%.*s", (int)before, at);
+      lookup(options, name, value);
+      met = is_among(at + before + 1, length - before - 1, value);
+    }
     at += length;
   }
-  return 0;
+  return met;
 }
 
+/* What it says of the option itself is no advice. */
 void ht_option_needs_text(const ht_option_info *info, char *text, size_t size) {
-  size_t used = 0;
+  const char *between = "--";
   if (size) *text = 0;
-  for (const char *at = info && info->needs ? info->needs : ""; *at && used + 8 < size; at++) {
-    const char *piece = at[0] == '=' ? " " : at[0] == ' ' ? " or --" : at[0] == '*' ? "" : NULL;
-    if (used == 0) used += (size_t)snprintf(text, size, "--");
-    used += (size_t)(piece ? snprintf(text + used, size - used, "%s", piece) : snprintf(text + used, size - used, "%c", *at));
+  for (const char *at = info && info->needs && size > 8 ? info->needs : ""; *at; at += *at == ' ') {
+    size_t length = strcspn(at, " "), before = strcspn(at, "="), shown = length - (at[length - 1] == '*');
+    if (*at == '&') {
+      between = ", and --";
+    } else if (!info->name || strlen(info->name) != before || strncmp(info->name, at, before) != 0) {
+      ht_add_words(text, size, "%s%.*s %.*s", between, (int)before, at, (int)(shown - before - 1), at + before + 1);
+      between = " or --";
+    }
+    at += length;
   }
 }
 
@@ -176,5 +188,5 @@ ht_status ht_option_check_needs(ht_context *ctx, const ht_option_info *info, con
   char needs[HT_OPTION_TEXT_SIZE];
   if (!info->needs || are_met(info->needs, options, lookup)) return HT_OK;
   ht_option_needs_text(info, needs, sizeof needs);
-  HT_FAIL(ctx, HT_BAD_OPTION, "--%s has an effect only with %s; add that, or leave --%s out", info->name, needs, info->name);
+  HT_FAIL(ctx, HT_BAD_OPTION, "--%s has an effect only with %s; give that, or leave --%s out", info->name, needs, info->name);
 }

@@ -184,6 +184,7 @@ static void options_say_what_they_need(void **state) {
     int has_effect;
   } cases[] = {{"ic-shift", "precond", "jacobi", 0},          {"ic-shift", "precond", "ic0", 1},
                {"column-sums", "format", "split", 0},         {"column-sums", "format", "tilecsc", 1},
+               {"column-sums", "policy", "fixed:f64", 0},     {"column-sums", "policy", "budget", 0},
                {"column-sums", "engine", "paper", 1},         {"budget-theta", "policy", "rule", 0},
                {"budget-theta", "policy", "learned", 1},      {"budget-theta", "policy", "learned:a.safetensors", 1},
                {"policy-interval", "policy", "fixed:f64", 0}, {"rtol", "policy", "fixed:f64", 1}};
@@ -205,6 +206,8 @@ static void options_say_what_they_need(void **state) {
   assert_string_equal(needs, "--format tilecsc|csr or --policy learned");
   ht_option_needs_text(&(ht_option_info){.needs = "format=tilecsc|csr policy=learned*"}, needs, 20);
   assert_true(strlen(needs) < 20);
+  ht_option_needs_text(&(ht_option_info){.name = "policy", .needs = "a=1 b=2 & policy=auto c=3"}, needs, sizeof needs);
+  assert_string_equal(needs, "--a 1 or --b 2, and --c 3");
   ht_option_needs_text(NULL, needs, sizeof needs);
   assert_string_equal(needs, "");
 }
