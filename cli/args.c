@@ -1,10 +1,11 @@
 /* Taking the command line apart: --name value, --name=value, flags, words, and -- for the end of the options.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "args.h"
-#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/number.h"
 
 static int own_count(const cli_command *command) {
   int count = 0;
@@ -224,14 +225,21 @@ int args_solver_options(ht_context *ctx, const cli_args *args, int count, const 
   return status == HT_OK ? 0 : cli_failed(ctx, status);
 }
 
-int args_set_threads(ht_context *ctx, const cli_args *args) {
-  const char *text = args_value(args, "--threads");
-  char *end;
+int args_whole_number(const cli_args *args, const char *name, int low, int high, int *value) {
+  const char *text = args_value(args, name);
+  double number;
   if (!text) return 0;
-  errno = 0;
-  long threads = strtol(text, &end, 10);
-  if (*end || end == text || errno || threads < 0 || threads > 4096) return cli_bad("--threads takes 0 to 4096, and was given '%s'", text);
-  ht_status status = ht_context_set_threads(ctx, (int)threads);
+  if (!ht_parse_real(text, &number) || number != floor(number) || !(number >= low && number <= high))
+    return cli_bad("%s takes a whole number from %d to %d, and was given '%s'", name, low, high, text);
+  *value = (int)number;
+  return 0;
+}
+
+int args_set_threads(ht_context *ctx, const cli_args *args) {
+  int threads = 0;
+  if (!args_value(args, "--threads")) return 0;
+  if (args_whole_number(args, "--threads", 0, 4096, &threads)) return CLI_BAD;
+  ht_status status = ht_context_set_threads(ctx, threads);
   return status == HT_OK ? 0 : cli_failed(ctx, status);
 }
 

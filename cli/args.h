@@ -32,6 +32,8 @@ const ht_option_info *args_listed_option(const cli_command *command, int index);
  * option without effect is wrong, but for one of the config file that the command line leaves without: that is told. With `policies`, the
  * `count` that bench compares, it has an effect where it has one under any of them. */
 int args_solver_options(ht_context *ctx, const cli_args *args, int count, const char *const *policies, ht_options **options);
+/* What one of the command's own options says, where it is given: 0, or CLI_BAD after the sentence. */
+int args_whole_number(const cli_args *args, const char *name, int low, int high, int *value);
 /* What --threads says to the context, for a command that has it as an option of its own: 0, or CLI_BAD after the sentence. */
 int args_set_threads(ht_context *ctx, const cli_args *args);
 /* The last value of a listed option on the command line; NULL when not given. */

@@ -193,11 +193,9 @@ int info_command(ht_context *ctx, const cli_args *args) {
   ht_facts facts;
   const char *steps_text = args_value(args, "--steps");
   int as_json = args_value(args, "--json") != NULL;
-  char *end = NULL;
-  long steps = steps_text ? strtol(steps_text, &end, 10) : DEFAULT_STEPS;
+  int steps = DEFAULT_STEPS;
   if (args_value(args, "--verbose")) cli_set_verbose(ctx);
-  if (steps_text && (*end || end == steps_text || steps < 0 || steps > MOST_STEPS))
-    return cli_bad("--steps takes a number from 0 to %d, and was given '%s'", MOST_STEPS, steps_text);
+  if (args_whole_number(args, "--steps", 0, MOST_STEPS, &steps)) return CLI_BAD;
   if (args_set_threads(ctx, args)) return CLI_BAD;
   const char *path = args->word_count ? args->words[0] : NULL;
   file_kind kind = path ? kind_of(path) : A_MATRIX;
@@ -207,7 +205,7 @@ int info_command(ht_context *ctx, const cli_args *args) {
   if (kind == A_POLICY) return tell_policy(ctx, path, as_json);
   if (kind == A_STATE) return tell_state(ctx, path, as_json);
   ht_status status = ht_matrix_read(ctx, path, &matrix);
-  if (status == HT_OK) status = ht_matrix_facts(matrix, (int)steps, &facts);
+  if (status == HT_OK) status = ht_matrix_facts(matrix, steps, &facts);
   if (status == HT_OK && as_json) write_facts(path, &facts);
   if (status == HT_OK && !as_json) show_facts(path, &facts);
   ht_matrix_destroy(matrix);

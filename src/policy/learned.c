@@ -20,12 +20,12 @@ const char *ht_learned_usual_actions(ht_learned_kind kind) {
 
 /* A number of `length` characters, all of them, above 0 and at most `most`; else 0. */
 static double parse_number(const char *text, size_t length, double most) {
-  char number[32], *end;
+  char number[32];
+  double value;
   if (!length || length >= sizeof number) return 0;
   memcpy(number, text, length);
   number[length] = 0;
-  double value = ht_parse_real(number, &end);
-  return !*end && value > 0 && value <= most ? value : 0;
+  return ht_parse_real(number, &value) && value > 0 && value <= most ? value : 0;
 }
 
 static int parse_action(const char *word, size_t length, ht_learned_action *action) {

@@ -60,7 +60,17 @@ class Usage(Cli):
         self.fails("one word too many", "solve", self.a, self.a)
         self.fails("needs a matrix file", "solve")
         self.fails("needs a file", "convert", self.a)
-        self.fails("--repeat", "bench", self.a, "--repeat", "0")
+        for repeat in ("0", "4294967297", "0x1", "", "1.5"):
+            self.fails(["--repeat takes a whole number from 1 to", f"'{repeat}'"], "bench", self.a, "--repeat", repeat)
+        for hexadecimal in ("0x10", "0X1p4", "-0x1", " 16"):
+            for option in ("--rtol", "--max-iterations", "--time-limit"):
+                self.fails([f"{option[2:]} takes a number", f"'{hexadecimal}'"], "solve", self.a, option, hexadecimal)
+            self.fails("max-iterations takes a number", "solve", self.a, "--config", self.made("c.txt", "max-iterations = 0x10"))
+            self.fails("size takes a number", "gen", "stencil2d", "--size", hexadecimal, "-o", self.path("g.mtx"))
+            self.fails("episodes takes a number", "train", self.a, "-o", self.path("p"), "--episodes", hexadecimal)
+            self.fails("--steps takes", "info", self.a, "--steps", hexadecimal)
+            self.fails("--threads takes", "info", self.a, "--threads", hexadecimal)
+        self.fails("'f64,budget:0x1p-4'", "train", self.a, "-o", self.path("p"), "--state", "features", "--actions", "f64,budget:0x1p-4")
         self.fails("--steps", "info", self.a, "--steps", "many")
         self.fails("between them", "bench", self.a, "--policy", "auto,,auto")
         self.fails("needs a kind", "gen", "-o", self.path("g.mtx"))
