@@ -226,15 +226,29 @@ static ht_status take_up(ht_trainer *t, const void *bytes, const header *h) {
   return HT_OK;
 }
 
+/* Names alone may differ. */
+static ht_status check_same(const ht_trainer *t, const header *h) {
+  header now;
+  if (h->fingerprint == fingerprint(t)) return HT_OK;
+  fill_header(t, 0, &now);
+  const char *had = *h->options ? h->options : "the usual options", *given = *now.options ? now.options : "the usual options";
+  HT_CHECK(t->ctx, !strcmp(had, given), HT_BAD_FORMAT,
+           "the training that is to be resumed had %s, and this one has %s: give the same options, or begin anew", had, given);
+  HT_CHECK(t->ctx, !strcmp(h->trained_on, now.trained_on), HT_BAD_FORMAT,
+           "the training that is to be resumed was on %s, and this one is on %s: give the same matrices, or begin anew", h->trained_on,
+           now.trained_on);
+  HT_FAIL(t->ctx, HT_BAD_FORMAT,
+          "the training that is to be resumed was on %s, and %s now: give the same matrices, or begin anew", h->trained_on,
+          t->matrices == 1 ? "that has other entries" : "some of those are others");
+}
+
 ht_status ht_trainer_resume(ht_trainer *t, const void *bytes, int64_t size) {
   HT_NEED(NULL, t);
   HT_NEED(t->ctx, bytes);
   header h;
   HT_CHECK(t->ctx, !t->prepared, HT_BAD_ARGUMENT, "a training that has begun cannot take up another");
   HT_TRY(t->ctx, read_header(t->ctx, bytes, size, &h));
-  HT_CHECK(t->ctx, h.fingerprint == fingerprint(t), HT_BAD_FORMAT,
-           "the training that is to be resumed was on %s with %s: give the same matrices and options, or begin anew", h.trained_on,
-           *h.options ? h.options : "the usual options");
+  HT_TRY(t->ctx, check_same(t, &h));
   HT_CHECK(t->ctx, !t->options.lanes || t->options.lanes == h.lanes, HT_BAD_FORMAT,
            "the training that is to be resumed had %s, and not %lld", ht_number_of(h.lanes, "lane").text, (long long)t->options.lanes);
   t->options.lanes = h.lanes;
