@@ -529,8 +529,8 @@ static ht_status check(ht_context *ctx, const ht_learned *l, const char *actions
            "a policy's interval is between 1 and %d and its episodes are not negative, and they are %d and %" PRId64,
            (int)HT_LEARNED_MOST_INTERVAL, l->interval, l->episodes);
   int64_t bad = find_bad_weight(net);
-  HT_CHECK(ctx, bad < 0, HT_BAD_ARGUMENT, "a policy's weights are between -65504 and 65504, and weight %" PRId64 " is %g", bad,
-           net->weights[bad < 0 ? 0 : bad]);
+  HT_CHECK(ctx, bad < 0, HT_BAD_ARGUMENT, "a policy's weights are between -65504 and 65504, and weight %" PRId64 ", counted from 0, is %g",
+           bad, net->weights[bad < 0 ? 0 : bad]);
   return HT_OK;
 }
 
