@@ -138,45 +138,46 @@ static file_kind kind_of(const char *path) {
   return length >= sizeof ending && !strcmp(path + length - (sizeof ending - 1), ending) ? A_POLICY : A_MATRIX;
 }
 
-static int tell_policy(ht_context *ctx, const char *path, int as_json) {
-  char text[1024];
-  const char *name;
+/* What a file tells of itself, line by line, begun with the first: nothing is written of a file that is refused. */
+typedef struct telling {
+  const char *kind, *path;
+  int as_json, begun;
   cli_json json;
-  ht_status status = ht_policy_about_at(ctx, path, 0, &name, text, sizeof text); /* before anything is written */
-  if (status != HT_OK) return cli_failed(ctx, status);
-  if (as_json) json_begin(&json, stdout);
-  tell(&json, as_json, "policy", path);
-  for (int i = 0; i < ht_policy_about_count(); i++) {
-    if (ht_policy_about_at(ctx, path, i, &name, text, sizeof text) != HT_OK) continue;
-    tell(&json, as_json, name, text);
+  char matrices[1100], options[1100]; /* of a state */
+} telling;
+
+static void tell_line(void *user, const char *name, const char *text) {
+  telling *t = user;
+  if (!t->begun) {
+    if (t->as_json) json_begin(&t->json, stdout);
+    tell(&t->json, t->as_json, t->kind, t->path);
+    t->begun = 1;
   }
-  if (as_json) json_finish(&json);
+  if (!strcmp(name, "trained_on")) snprintf(t->matrices, sizeof t->matrices, "%s", text);
+  if (!strcmp(name, "options")) snprintf(t->options, sizeof t->options, "%s", text);
+  if (*text || t->as_json) tell(&t->json, t->as_json, name, text);
+}
+
+static int tell_policy(ht_context *ctx, const char *path, int as_json) {
+  telling t = {.kind = "policy", .path = path, .as_json = as_json};
+  ht_status status = ht_policy_about(ctx, path, tell_line, &t);
+  if (status != HT_OK) return cli_failed(ctx, status);
+  if (as_json) json_finish(&t.json);
   return 0;
 }
 
 /* And, for people, how to go on; where the matrices lie the state does not know. */
 static int tell_lines_of_state(ht_context *ctx, const char *path, const void *bytes, int64_t size, int as_json) {
-  char text[1100], matrices[sizeof text] = "", options[sizeof text] = "";
-  const char *name;
-  cli_json json;
-  ht_status status = ht_train_state_about_at(ctx, bytes, size, 0, &name, text, sizeof text); /* before anything is written */
-  if (status != HT_OK) return cli_bad("%s: %s", path, ht_context_error(ctx));
-  if (as_json) json_begin(&json, stdout);
-  tell(&json, as_json, "state", path);
-  for (int i = 0; i < ht_train_state_about_count(); i++) {
-    if (ht_train_state_about_at(ctx, bytes, size, i, &name, text, sizeof text) != HT_OK) continue;
-    if (!strcmp(name, "trained_on")) snprintf(matrices, sizeof matrices, "%s", text);
-    if (!strcmp(name, "options")) snprintf(options, sizeof options, "%s", text);
-    if (*text || as_json) tell(&json, as_json, name, text);
+  telling t = {.kind = "state", .path = path, .as_json = as_json};
+  if (ht_train_state_about(ctx, bytes, size, tell_line, &t) != HT_OK) return cli_bad("%s: %s", path, ht_context_error(ctx));
+  if (as_json) {
+    json_finish(&t.json);
+    return 0;
   }
-  if (as_json)
-    json_finish(&json);
-  else {
-    for (char *c = matrices; *c; c++)
-      if (*c == ',') memmove(c, c + 1, strlen(c));
-    line(stdout, "to go on", "halftone train %s%s%s --resume %s --episodes MORE -o P.safetensors", matrices, *options ? " " : "", options,
-         path);
-  }
+  for (char *c = t.matrices; *c; c++)
+    if (*c == ',') memmove(c, c + 1, strlen(c));
+  line(stdout, "to go on", "halftone train %s%s%s --resume %s --episodes MORE -o P.safetensors", t.matrices, *t.options ? " " : "",
+       t.options, path);
   return 0;
 }
 

@@ -62,7 +62,8 @@ static int are_same(const ht_matrix *a, const ht_matrix *b) {
   if (n != ht_matrix_rows(b) || nnz != ht_matrix_nonzeros(b)) return 0;
   ht_matrix_csr(a, &start[0], &columns[0], &values[0]);
   ht_matrix_csr(b, &start[1], &columns[1], &values[1]);
-  return !memcmp(start[0], start[1], (size_t)(n + 1) * sizeof *start[0]) && !memcmp(columns[0], columns[1], (size_t)nnz * sizeof *columns[0]) &&
+  return !memcmp(start[0], start[1], (size_t)(n + 1) * sizeof *start[0]) &&
+         !memcmp(columns[0], columns[1], (size_t)nnz * sizeof *columns[0]) &&
          !memcmp(values[0], values[1], (size_t)nnz * sizeof *values[0]);
 }
 

@@ -67,7 +67,8 @@ static int find_choice(const char *choices, const char *word) {
 }
 
 static ht_status parse_number(ht_context *ctx, const ht_option_row *row, const char *text, double *value) {
-  HT_CHECK(ctx, ht_parse_real(text, value) && isfinite(*value), HT_BAD_OPTION, "%s takes a number, and was given '%s'", row->info.name, text);
+  HT_CHECK(ctx, ht_parse_real(text, value) && isfinite(*value), HT_BAD_OPTION, "%s takes a number, and was given '%s'", row->info.name,
+           text);
   int whole = row->info.type == HT_OPTION_INTEGER;
   HT_CHECK(ctx, !whole || *value == floor(*value), HT_BAD_OPTION, "%s takes a whole number, and was given '%s'", row->info.name, text);
   HT_CHECK(ctx, *value >= row->info.low && *value <= row->info.high, HT_BAD_OPTION,

@@ -237,9 +237,8 @@ static ht_status check_same(const ht_trainer *t, const header *h) {
   HT_CHECK(t->ctx, !strcmp(h->trained_on, now.trained_on), HT_BAD_FORMAT,
            "the training that is to be resumed was on %s, and this one is on %s: give the same matrices, or begin anew", h->trained_on,
            now.trained_on);
-  HT_FAIL(t->ctx, HT_BAD_FORMAT,
-          "the training that is to be resumed was on %s, and %s now: give the same matrices, or begin anew", h->trained_on,
-          t->matrices == 1 ? "that has other entries" : "some of those are others");
+  HT_FAIL(t->ctx, HT_BAD_FORMAT, "the training that is to be resumed was on %s, and %s now: give the same matrices, or begin anew",
+          h->trained_on, t->matrices == 1 ? "that has other entries" : "some of those are others");
 }
 
 ht_status ht_trainer_resume(ht_trainer *t, const void *bytes, int64_t size) {
@@ -262,27 +261,23 @@ ht_status ht_trainer_resume(ht_trainer *t, const void *bytes, int64_t size) {
 
 /* ---- what a state tells of itself ---- */
 
-static const char *const names[] = {"kind", "reward", "trained_on", "options", "seed", "episodes", "updates", "transitions", "version"};
-enum { COUNT = sizeof names / sizeof *names };
-
-int ht_train_state_about_count(void) { return COUNT; }
-
-ht_status ht_train_state_about_at(ht_context *ctx, const void *bytes, int64_t size, int index, const char **name, char *text,
-                                  size_t text_size) {
+ht_status ht_train_state_about(ht_context *ctx, const void *bytes, int64_t size, ht_about_fn tell, void *user) {
   header h;
   HT_NEED(NULL, ctx);
   HT_NEED(ctx, bytes);
-  HT_NEED(ctx, name);
-  HT_NEED(ctx, text);
-  HT_CHECK(ctx, index >= 0 && index < COUNT, HT_BAD_ARGUMENT, "a state tells lines 0 to %d of itself, and was asked for %d", COUNT - 1,
-           index);
+  HT_NEED(ctx, tell);
   HT_TRY(ctx, read_header(ctx, bytes, size, &h));
-  const char *texts[COUNT] = {h.kind, h.reward, h.trained_on, h.options, NULL, NULL, NULL, NULL, h.version};
-  const int64_t numbers[COUNT] = {0, 0, 0, 0, h.seed, h.episodes, h.updates, h.transitions, 0};
-  *name = names[index];
-  if (texts[index])
-    snprintf(text, text_size, "%s", texts[index]);
-  else
-    snprintf(text, text_size, "%lld", (long long)numbers[index]);
+  const struct {
+    const char *name, *text; /* without a text the number */
+    int64_t number;
+  } lines[] = {
+      {"kind", h.kind, 0},      {"reward", h.reward, 0},        {"trained_on", h.trained_on, 0}, {"options", h.options, 0},
+      {"seed", NULL, h.seed},   {"episodes", NULL, h.episodes}, {"updates", NULL, h.updates},    {"transitions", NULL, h.transitions},
+      {"version", h.version, 0}};
+  for (size_t k = 0; k < sizeof lines / sizeof *lines; k++) {
+    char number[32];
+    snprintf(number, sizeof number, "%lld", (long long)lines[k].number);
+    tell(user, lines[k].name, lines[k].text ? lines[k].text : number);
+  }
   return HT_OK;
 }
