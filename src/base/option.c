@@ -150,16 +150,25 @@ static int is_among(const char *values, size_t length, const char *value) {
   return 0;
 }
 
-static int are_met(const char *needs, const void *options, ht_option_lookup *lookup) {
-  char name[HT_OPTION_TEXT_SIZE], value[HT_OPTION_TEXT_SIZE];
+/* The value of the option whose name begins there, as text. */
+static void look_up(int count, const ht_option_table *tables, const void *options, const char *name, size_t length, char *text,
+                    size_t size) {
+  *text = 0;
+  for (const ht_option_table *t = tables; t < tables + count; t++)
+    for (const ht_option_row *row = t->rows; row < t->rows + t->count; row++)
+      if (strlen(row->info.name) == length && !strncmp(row->info.name, name, length))
+        ht_option_print(row, (const char *)options + t->offset, text, size);
+}
+
+static int are_met(const char *needs, int count, const ht_option_table *tables, const void *options) {
+  char value[HT_OPTION_TEXT_SIZE];
   int met = 0;
   for (const char *at = needs; *at; at += *at == ' ') {
     size_t length = strcspn(at, " "), before = strcspn(at, "=");
     if (*at == '&' && !met) return 0;
     met &= *at != '&';
     if (*at != '&' && !met) {
-      snprintf(name, sizeof name, "%.*s", (int)before, at);
-      lookup(options, name, value);
+      look_up(count, tables, options, at, before, value, sizeof value);
       met = is_among(at + before + 1, length - before - 1, value);
     }
     at += length;
@@ -183,9 +192,10 @@ void ht_option_needs_text(const ht_option_info *info, char *text, size_t size) {
   }
 }
 
-ht_status ht_option_check_needs(ht_context *ctx, const ht_option_info *info, const void *options, ht_option_lookup *lookup) {
+ht_status ht_option_check_needs(ht_context *ctx, const ht_option_info *info, int count, const ht_option_table *tables,
+                                const void *options) {
   char needs[HT_OPTION_TEXT_SIZE];
-  if (!info->needs || are_met(info->needs, options, lookup)) return HT_OK;
+  if (!info->needs || are_met(info->needs, count, tables, options)) return HT_OK;
   ht_option_needs_text(info, needs, sizeof needs);
   HT_FAIL(ctx, HT_BAD_OPTION, "--%s has an effect only with %s; give that, or leave --%s out", info->name, needs, info->name);
 }

@@ -101,11 +101,6 @@ static double curvature_scale(const ht_guard *g) {
   return g->loop->calls->direction_square(g->loop) * (isfinite(size) && size > 0 ? size : 1);
 }
 
-static int has_read_low(const ht_guard *g) {
-  const ht_cg_state *s = &g->loop->state;
-  return ht_guard_lowest_level(g) < HT_LEVEL_64 || s->bytes_level[HT_LEVEL_16] > 0 || s->bytes_level[HT_LEVEL_32] > 0;
-}
-
 /* Without the guard: nothing is gone back to. x may have met the tolerance all the same; its certificate is to say so. */
 static ht_status on_breakdown_unguarded(ht_guard *g, int *done, ht_outcome *outcome) {
   const ht_cg_state *s = &g->loop->state;
@@ -122,7 +117,7 @@ static ht_status on_breakdown_unguarded(ht_guard *g, int *done, ht_outcome *outc
  * be to blame: go back and climb. In FP64 it is the matrix, or a direction that rounding has spoilt near the end: that gets
  * FUTILE_CLAIMS restarts. */
 static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
-  if (!g->options->guard && has_read_low(g)) return on_breakdown_unguarded(g, done, outcome);
+  if (!g->options->guard && g->lowest_used < HT_LEVEL_64) return on_breakdown_unguarded(g, done, outcome);
   double norm, change, scale = curvature_scale(g), curvature = g->loop->state.pap / scale;
   if (ht_guard_lowest_level(g) < HT_LEVEL_64) {
     HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));
