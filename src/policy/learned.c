@@ -138,7 +138,7 @@ static void name_after(const char *path, char *name, size_t size) {
   const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
   size_t length = strlen(base), cut = sizeof ending - 1;
   if (length > cut && !strcmp(base + length - cut, ending)) length -= cut;
-  snprintf(name, size, "learned:%.*s", (int)(length < size ? length : size), base);
+  snprintf(name, size, "learned:%.*s", (int)length, base);
 }
 
 /* What it was trained on, a list with commas: the one name, or how many. A list that fills its place was cut, by versions without dots. */
