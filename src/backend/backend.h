@@ -382,9 +382,9 @@ typedef struct ht_backend {
   /* p in solver order, padding included, and the caller's scale, into host memory. NULL: the engine cannot. */
   void (*engine_get_direction)(ht_engine *engine, double *p);
   void (*engine_release)(ht_engine *engine); /* NULL is allowed */
-  /* Training of precision policies on the device: many solves at once, and proximal policy optimisation over their transitions. All pointers
-   * are to host memory, and nothing is kept. HT_UNSUPPORTED where the settings are more than the device takes. NULL where the backend has
-   * no such thing. */
+  /* Training of precision policies on the device: many solves at once, and proximal policy optimisation over their transitions. All
+   * pointers are to host memory, and nothing is kept. HT_UNSUPPORTED where the settings are more than the device takes. NULL where the
+   * backend has no such thing. */
   ht_status (*learner_create)(ht_context *ctx, const ht_learner_settings *settings, int matrices, const ht_learner_system *system,
                               ht_learner **learner);
   /* Most iterations of an episode with this matrix. */

@@ -68,9 +68,7 @@ static HT_KERNELS_TOO inline double ht_learning_right_side(uint64_t seed, int64_
 }
 
 /* Of so many right-hand sides that of an episode with this number, among those on its matrix; the first is there to judge by. */
-static HT_KERNELS_TOO inline int ht_learning_side(int sides, int64_t number) {
-  return sides == 1 ? 0 : 1 + (int)(number % (sides - 1));
-}
+static HT_KERNELS_TOO inline int ht_learning_side(int sides, int64_t number) { return sides == 1 ? 0 : 1 + (int)(number % (sides - 1)); }
 
 /* ---- reward ---- */
 

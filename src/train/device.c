@@ -30,10 +30,10 @@ static const char *only_on_cpu(const ht_train_options *o) {
 /* What is learned on the CPU may be for the device all the same, and competes there. */
 static ht_status learn_elsewhere(ht_trainer *t, const char *reason) {
   const ht_train_options *o = &t->options;
-  HT_CHECK(
-      t->ctx, o->state == HT_STATE_FEATURES || (o->compete == HT_COMPETE_YES && o->judge != HT_JUDGE_MODEL), HT_UNSUPPORTED,
-      "%s, and nothing would be done on the %s backend: let the policy compete there, by the clock, with --compete yes, or use --backend cpu",
-      reason, t->backend->name);
+  HT_CHECK(t->ctx, o->state == HT_STATE_FEATURES || (o->compete == HT_COMPETE_YES && o->judge != HT_JUDGE_MODEL), HT_UNSUPPORTED,
+           "%s, and nothing would be done on the %s backend: let the policy compete there, by the clock, with --compete yes, or use "
+           "--backend cpu",
+           reason, t->backend->name);
   HT_TRY(t->ctx, ht_backend_find(t->ctx, "cpu", &t->backend));
   return HT_OK;
 }
@@ -92,10 +92,11 @@ static ht_status choose_lanes(ht_trainer *t) {
 ht_status ht_device_choose(ht_trainer *t) {
   HT_TRY(t->ctx, choose(t));
   int measures = ht_trains_on_device(t) && is_saving(t);
-  HT_CHECK(t->ctx, t->options.price == HT_PRICE_MODEL || measures, HT_BAD_OPTION,
-           "iterations are measured on a device that learns from the reward time, and this training is on the %s backend; use --price model, "
-           "or --backend cuda",
-           t->backend->name);
+  HT_CHECK(
+      t->ctx, t->options.price == HT_PRICE_MODEL || measures, HT_BAD_OPTION,
+      "iterations are measured on a device that learns from the reward time, and this training is on the %s backend; use --price model, "
+      "or --backend cuda",
+      t->backend->name);
   HT_TRY(t->ctx, choose_lanes(t));
   return HT_OK;
 }
@@ -274,7 +275,7 @@ ht_status ht_device_fetch_lane(ht_trainer *t, int number, ht_lane **fetched) {
   ht_course *c = &lane->course;
   const ht_environment *e = t->environment[number % t->matrices];
   ht_learner_lane got = {.r = c->r, .p = c->p};
-  ht_course_begin(e, 0, c); /* zeros behind the last unknown, and for x, which no reward of a device's looks at */
+  ht_course_begin(e, 0, c); /* zeros behind the last unknown, and for x, at which no reward looks any more, or no residual on the way */
   HT_TRY(t->ctx, t->backend->learner_get_lane(t->learner, number, &got));
   ht_course_right_side(e, got.episode < 0 ? 0 : (uint64_t)got.episode, c);
   lane->episode = got.episode;

@@ -82,8 +82,9 @@ enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
     "as the solver solves with them behind its guard; what is as fast as a simpler one, to a per cent or the clock's noise, loses to it; " \
     "auto: with the reward time where residuals are replaced")                                                                             \
   X(TEXT, backend, 0, 0, 0, AT_SOLVE, "auto",                                                                                              \
-    "what the policy is for, and competes on: auto, cpu, cuda, or cuda:N for the N-th device from 0; a GPU learns from the reward paper, " \
-    "what else there is to learn is learned on the CPU; auto: a GPU where it learns, or where solve would take it")
+    "what the policy is for, and competes on: auto, cpu, cuda, or cuda:N for the N-th device from 0; a GPU learns from the state paper, "  \
+    "by the reward paper with tilecsc and no replacement, what else there is to learn is learned on the CPU; auto: a GPU where solve "     \
+    "would take it, or with the reward paper where it learns")
 
 HT_OPTION_STRUCT(ht_train_options, HT_TRAIN_OPTIONS);
 

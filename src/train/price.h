@@ -10,8 +10,8 @@ typedef struct ht_price {
   const ht_policy_facts *facts; /* borrowed, as the next: of the prepared solver */
   const double *fallen;         /* lowest ||r|| by ||b|| in FP64 up to each iteration; iterations_64 + 1 of them */
   int64_t iterations_64, n;
-  double late;    /* what an iteration beyond 1.05 times those of FP64 costs more, in iterations of FP64 */
-  double look;    /* what a look takes, in bytes; 0: as the facts say, where the matrix is looked at as a whole */
+  double late; /* what an iteration beyond 1.05 times those of FP64 costs more, in iterations of FP64 */
+  double look; /* what a look takes, in bytes; 0: as the facts say, where the matrix is looked at as a whole */
 } ht_price;
 
 /* Where a solve stands. */

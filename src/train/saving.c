@@ -115,11 +115,8 @@ static ht_status refer(const ht_environment *e, const ht_saving_source *source, 
            "training needs a matrix that CG solves in FP64, and right-hand side %d of %s is not solved after %s; more iterations "
            "or a larger rtol may help",
            right_side, e->matrix->source[0] ? e->matrix->source : "this one", ht_number_of(iterations, "iteration").text);
-  s->price[right_side] = (ht_price){.facts = &s->facts,
-                                    .fallen = s->fallen[right_side],
-                                    .iterations_64 = iterations,
-                                    .n = e->n,
-                                    .look = look_cost(e, &s->facts)};
+  s->price[right_side] = (ht_price){
+      .facts = &s->facts, .fallen = s->fallen[right_side], .iterations_64 = iterations, .n = e->n, .look = look_cost(e, &s->facts)};
   return HT_OK;
 }
 
@@ -162,9 +159,7 @@ void ht_saving_destroy(ht_context *ctx, ht_saving *s) {
 
 /* ---- the reward ---- */
 
-int ht_saving_right_side(const ht_train_options *o, int64_t episode) {
-  return ht_learning_side(ht_saving_right_sides(o), episode);
-}
+int ht_saving_right_side(const ht_train_options *o, int64_t episode) { return ht_learning_side(ht_saving_right_sides(o), episode); }
 
 /* The recurrence says so, and there is nothing below FP64 in it that was not made good. */
 static int is_there(const ht_course *c) { return c->reached && c->lowest == HT_LEVEL_64; }
@@ -213,8 +208,8 @@ static ht_learning_prices prices_of(const ht_saving *s, const ht_price *price) {
 
 void ht_saving_sides(const ht_saving *s, int right_sides, ht_learner_side *side) {
   for (int k = 0; k < right_sides; k++)
-    side[k] = (ht_learner_side){
-        .fallen = s->price[k].fallen, .iterations = s->price[k].iterations_64, .prices = prices_of(s, &s->price[k])};
+    side[k] =
+        (ht_learner_side){.fallen = s->price[k].fallen, .iterations = s->price[k].iterations_64, .prices = prices_of(s, &s->price[k])};
 }
 
 double ht_saving_time_by_level(const ht_saving *s, ht_course *end, const int64_t count[HT_LEVELS], int64_t replacements, int64_t looks) {

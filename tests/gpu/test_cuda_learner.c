@@ -315,16 +315,15 @@ static void transitions_are_those_of_the_cpu(void **state) {
   gpu_close(&g);
 }
 
-/* Whole episodes, residuals made true on the way or not: the loosest tolerance ends them before roundoff shows. What is read by one draw for
- * all tiles is one level nearly everywhere, by which both price alike; with tilecsc they do so whatever is read. */
+/* Whole episodes, residuals made true on the way or not: the loosest tolerance ends them before roundoff shows. What is read by one draw
+ * for all tiles is one level nearly everywhere, by which both price alike; with tilecsc they do so whatever is read. */
 static void whole_episodes_are_those_of_the_cpu(void **state) {
   (void)state;
-  static const char *const ways[][5][2] = {
-      {{"format", "tilecsc"}, {"rtol", "0.02"}, {"update", "48"}, {NULL, NULL}},
-      {{"format", "tilecsc"}, {"rtol", "0.02"}, {"update", "240"}, {"rhs", "ones"}, {NULL, NULL}},
-      {{"format", "tilecsc"}, {"rtol", "0.05"}, {"tiles", "3"}, {"replace", "no"}, {NULL, NULL}},
-      {{"format", "split"}, {"rtol", "0.02"}, {"update", "48"}, {NULL, NULL}},
-      {{"format", "split"}, {"rtol", "0.02"}, {"update", "240"}, {"rhs", "ones"}, {NULL, NULL}}};
+  static const char *const ways[][5][2] = {{{"format", "tilecsc"}, {"rtol", "0.02"}, {"update", "48"}, {NULL, NULL}},
+                                           {{"format", "tilecsc"}, {"rtol", "0.02"}, {"update", "240"}, {"rhs", "ones"}, {NULL, NULL}},
+                                           {{"format", "tilecsc"}, {"rtol", "0.05"}, {"tiles", "3"}, {"replace", "no"}, {NULL, NULL}},
+                                           {{"format", "split"}, {"rtol", "0.02"}, {"update", "48"}, {NULL, NULL}},
+                                           {{"format", "split"}, {"rtol", "0.02"}, {"update", "240"}, {"rhs", "ones"}, {NULL, NULL}}};
   gpu g = gpu_open();
   ht_matrix *matrix[3];
   generate(&g, "stencil3d size=8 points=27 coefficients=lognormal", &matrix[0]); /* 512: 8 tiles */
@@ -518,8 +517,8 @@ static ht_status compete(gpu *g, const ht_matrix *a, const char *backend, const 
   return status;
 }
 
-/* What a device does not learn is learned on the CPU, and competes on the device by the clock as what is learned there; by itself where the solver would take the device,
- * and nothing else is asked for. Where there is nothing to do on the device it is refused. */
+/* What a device does not learn is learned on the CPU, and competes on the device by the clock as what is learned there; by itself where the
+ * solver would take the device, and nothing else is asked for. Where there is nothing to do on the device it is refused. */
 static void what_is_learned_competes_on_the_device(void **state) {
   (void)state;
   gpu g = gpu_open();
@@ -579,12 +578,17 @@ static void it_refuses_what_it_cannot_do(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(steps_are_those_of_the_cpu),      cmocka_unit_test(updates_are_those_of_the_cpu),
-      cmocka_unit_test(no_step_goes_to_nowhere),         cmocka_unit_test(transitions_are_those_of_the_cpu),
+      cmocka_unit_test(steps_are_those_of_the_cpu),
+      cmocka_unit_test(updates_are_those_of_the_cpu),
+      cmocka_unit_test(no_step_goes_to_nowhere),
+      cmocka_unit_test(transitions_are_those_of_the_cpu),
       cmocka_unit_test(whole_episodes_are_those_of_the_cpu),
-      cmocka_unit_test(judgements_are_those_of_the_cpu), cmocka_unit_test(a_training_has_one_result_and_goes_on),
-      cmocka_unit_test(states_move_between_backends),    cmocka_unit_test(it_refuses_what_it_cannot_do),
-      cmocka_unit_test(policies_compete_on_the_device),  cmocka_unit_test(what_is_learned_competes_on_the_device),
+      cmocka_unit_test(judgements_are_those_of_the_cpu),
+      cmocka_unit_test(a_training_has_one_result_and_goes_on),
+      cmocka_unit_test(states_move_between_backends),
+      cmocka_unit_test(it_refuses_what_it_cannot_do),
+      cmocka_unit_test(policies_compete_on_the_device),
+      cmocka_unit_test(what_is_learned_competes_on_the_device),
   };
   if (!gpu_present()) return GPU_SKIPPED;
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,8 +150,8 @@ void ht_cuda_learner_release(ht_learner *l) {
     const ht_learner_group *g = &l->matrix[m].group;
     release_group(l->cuda, g);
     release_group(l->cuda, &l->matrix[m].judged);
-    const void *owned[] = {g->row_start, g->columns,     g->values,  g->right_sides,      g->part,
-                           g->touched,   g->touch_start, g->side,    l->matrix[m].fallen};
+    const void *owned[] = {g->row_start, g->columns,     g->values, g->right_sides,     g->part,
+                           g->touched,   g->touch_start, g->side,   l->matrix[m].fallen};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++) ht_cuda_release(l->cuda, (void *)(uintptr_t)owned[k]);
   }
   ht_cuda_release(l->cuda, l->batch.rows);

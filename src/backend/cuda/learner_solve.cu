@@ -98,7 +98,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS) ht_learner_spread(const __grid_constant__ ht_learner_group g) {
   if (idle(g) || !any_decides(g)) return;
   place my(g);
-  for (int64_t part = (int64_t)blockIdx.x * my.rows + my.row; part < g.parts; part += (int64_t)gridDim.x * my.rows) spread(g, part, my.lane);
+  for (int64_t part = (int64_t)blockIdx.x * my.rows + my.row; part < g.parts; part += (int64_t)gridDim.x * my.rows)
+    spread(g, part, my.lane);
 }
 
 // p = r + beta p; where a solve is over, the next episode's beginning, or with only_begin nothing but that.

@@ -66,8 +66,7 @@ __device__ inline bool is_last_block(const ht_learner_group &g) {
 }
 
 // Each solve's sums over all blocks, in the last one to come here; false in the others.
-template <int COUNT>
-__device__ inline bool sums_of_blocks(const ht_learner_group &g, const place &my, double (&v)[COUNT], double *shared) {
+template <int COUNT> __device__ inline bool sums_of_blocks(const ht_learner_group &g, const place &my, double (&v)[COUNT], double *shared) {
   __shared__ uint32_t ticket;
   for (int k = 0; k < COUNT; k++) {
     v[k] = sum_of_rows(g, my, v[k], shared);
@@ -385,9 +384,8 @@ __device__ inline void finish(const ht_learner_group &g, const ht_learner_batch 
     s.replacements += s.replaced;
     g.norms[(s.iteration - 1) % HT_LEARNER_NORMS] = s.norm_r;
   } else {
-    write_transition(g, b, lane,
-                     g.side ? saved(g, s)
-                            : ht_learning_reward(s.norm_before, s.norm_r, s.count, g.tiles, s.broken, s.reached, g.tile_cost));
+    write_transition(
+        g, b, lane, g.side ? saved(g, s) : ht_learning_reward(s.norm_before, s.norm_r, s.count, g.tiles, s.broken, s.reached, g.tile_cost));
   }
   if (s.over || decision_due(g, s.iteration))
     for (int level = 0; level < 3; level++) s.count[level] = 0;

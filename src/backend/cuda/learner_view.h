@@ -40,8 +40,8 @@ enum {
 typedef struct ht_learner_solve {
   int64_t episode, iteration;
   double total, norm_0, norm_r, norm_before, rr, alpha, beta; /* norm_before: the step */
-  int64_t share[3], rises[HT_LEARNING_RISES], replacements; /* of a judged one */
-  int32_t count[3];                                         /* tiles at each level now */
+  int64_t share[3], rises[HT_LEARNING_RISES], replacements;   /* of a judged one */
+  int32_t count[3];                                           /* tiles at each level now */
   int32_t over, broken, reached;
   /* where residuals are made true, or only asked for */
   double reference;       /* ||r|| at the last replacement */
