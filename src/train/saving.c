@@ -56,6 +56,8 @@ static ht_status time_levels(const ht_environment *e, ht_solver *solver, double 
     HT_TRY(e->ctx, ht_solver_solve(solver, 1, work, work + e->n, &report));
     if (report.iterations > 0) seconds[level] = fmin(seconds[level], report.time_solve_s / (double)report.iterations);
   }
+  double longest = fmax(seconds[HT_LEVEL_16], fmax(seconds[HT_LEVEL_32], seconds[HT_LEVEL_64]));
+  for (int level = 0; level < HT_LEVELS && !isfinite(longest); level++) seconds[level] = 0; /* one breaks down at once: the model serves */
   ht_log(e->ctx, HT_LOG_DEBUG, "an iteration at 16, 32 and 64 bits takes %.2f, %.2f and %.2f us", 1e6 * seconds[HT_LEVEL_16],
          1e6 * seconds[HT_LEVEL_32], 1e6 * seconds[HT_LEVEL_64]);
   return HT_OK;
