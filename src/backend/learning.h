@@ -206,6 +206,8 @@ static HT_KERNELS_TOO inline void ht_learning_adam_step(const ht_adam *adam, flo
 
 typedef struct ht_learner ht_learner;
 
+enum { HT_LEARNER_MOST_UNITS = 64, HT_LEARNER_MOST_TILES = 32 }; /* a layer; of a transition, that are learned from */
+
 /* A matrix and its right-hand sides; the order of the unknowns is the solves'. */
 typedef struct ht_learner_system {
   int64_t n;

@@ -21,6 +21,8 @@ static int is_saving(const ht_trainer *t) { return t->options.reward == HT_REWAR
 static const char *only_on_cpu(const ht_train_options *o) {
   int is_paper = o->reward == HT_REWARD_PAPER;
   if (o->state != HT_STATE_PAPER) return "a device learns from the state paper alone";
+  if (o->hidden > HT_LEARNER_MOST_UNITS) return "a device learns networks of up to 64 units a layer";
+  if (o->tiles > HT_LEARNER_MOST_TILES) return "a device learns from up to 32 tiles of an iteration";
   if (is_paper && o->format != HT_TRAIN_TILECSC) return "with the reward paper a device rounds as the storage tilecsc does";
   if (is_paper && o->replace != HT_REPLACE_NO) return "with the reward paper a device replaces no residual";
   if (o->compete == HT_COMPETE_YES && o->judge == HT_JUDGE_MODEL) return "what a device learns competes by the clock";

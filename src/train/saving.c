@@ -33,8 +33,9 @@ static ht_status make_solver(const ht_environment *e, const char *backend, ht_so
 }
 
 /* The solver's own facts on this storage; it does not know what Tile-CSC reads at a level, nor the CPU's what an environment does. */
-static void take_facts(const ht_environment *e, const ht_solver *solver, ht_policy_facts *facts) {
+static void take_facts(const ht_environment *e, const char *backend, const ht_solver *solver, ht_policy_facts *facts) {
   *facts = *ht_solver_facts(solver);
+  facts->device = strcmp(backend, "cpu") != 0;                         /* to the solver what has a store of its own */
   if (facts->device && e->options->format != HT_TRAIN_TILECSC) return; /* the store's, which is the device's own */
   for (int level = 0; level < HT_LEVELS; level++) facts->bytes_level[level] = ht_environment_bytes(e, (ht_level)level);
   facts->bytes_streamed = facts->bytes_level[HT_LEVEL_64] + facts->bytes_vectors;
@@ -67,7 +68,7 @@ static ht_status ask_solver(const ht_environment *e, const ht_saving_source *sou
   ht_solver *solver = NULL;
   double *work = NULL;
   ht_status status = make_solver(e, source->backend, &solver);
-  if (status == HT_OK) take_facts(e, solver, &s->facts);
+  if (status == HT_OK) take_facts(e, source->backend, solver, &s->facts);
   if (status == HT_OK && source->measures) status = ht_allocate(e->ctx, 2 * e->n, sizeof *work, &work);
   if (status == HT_OK && source->measures) {
     ht_right_side(e->matrix, e->options, 0, work);

@@ -344,7 +344,10 @@ static void compare_judgements(gpu *g, ht_matrix *a, const char *const (*options
   for (int64_t k = 0; k < cpu->ppo->weights; k++) /* decisions that are clear, and change with the state */
     cpu->deployed.weights[k] = cuda->deployed.weights[k] = 3 * cpu->network.weights[k] + 0.3F * (float)ht_random_uniform(9, (uint64_t)k);
   ht_packed_load(&cpu->deployed_packed, &cpu->deployed);
-  if (cpu->rollout->saving) cuda->saving[0]->facts = cpu->saving[0]->facts; /* by the CPU's prices */
+  if (cpu->rollout->saving) { /* by the CPU's prices */
+    cuda->saving[0]->facts = cpu->saving[0]->facts;
+    cuda->saving[0]->price[0].look = cpu->saving[0]->price[0].look;
+  }
   for (int64_t interval = 1; interval <= 8; interval *= 4) {
     ht_judgement x, y;
     ht_judge(cpu->rollout, &cpu->deployed_packed, 0, interval, &x);
@@ -548,6 +551,10 @@ static void what_is_learned_competes_on_the_device(void **state) {
   OK(compete(&g, small, "cuda", measured, &r));
   assert_string_equal(r.backend, "cuda");
   assert_int_equal(compete(&g, small, "cpu", measured, &r), HT_BAD_OPTION);
+  static const char *const wide[3][2] = {{"reward", "time"}, {"hidden", "65"}, {"tiles", "33"}}; /* more than a device learns */
+  OK(compete(&g, small, "cuda", wide, &r));
+  assert_string_equal(r.backend, "cpu");
+  assert_non_null(strstr(r.contest, "measured on cuda"));
   static const char *const idle[][3][2] = {{{"reward", "time"}, {"compete", "yes"}, {"judge", "model"}},
                                            {{"reward", "paper"}, {"compete", "yes"}, {"judge", "model"}}};
   for (size_t k = 0; k < sizeof idle / sizeof *idle; k++) assert_int_equal(compete(&g, small, "cuda", idle[k], &r), HT_UNSUPPORTED);

@@ -80,11 +80,6 @@ static int64_t parts_of(const ht_learner *l) {
 }
 
 static ht_status check_settings(ht_context *ctx, const ht_learner_settings *s, int matrices) {
-  HT_CHECK(ctx, s->hidden <= HT_LEARNER_WIDTH, HT_UNSUPPORTED,
-           "the cuda backend trains networks of up to %d units a layer, and hidden is %d; use --backend cpu", HT_LEARNER_WIDTH, s->hidden);
-  HT_CHECK(ctx, s->most_rows <= HT_LEARNER_ROWS, HT_UNSUPPORTED,
-           "the cuda backend learns from up to %d tiles of an iteration, and tiles is %lld; use --backend cpu", HT_LEARNER_ROWS,
-           (long long)s->most_rows);
   HT_CHECK(ctx, s->lanes % matrices == 0 && s->lanes / matrices <= HT_LEARNER_MOST_LANES, HT_UNSUPPORTED,
            "the cuda backend trains with as many solves side by side for each matrix, up to %d, and lanes is %d for %d matrices",
            HT_LEARNER_MOST_LANES, s->lanes, matrices);

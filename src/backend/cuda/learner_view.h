@@ -5,14 +5,14 @@
 #include "backend/learning.h"
 
 enum {
-  HT_LEARNER_WIDTH = 64,  /* inputs, and units of both layers: fewer units are filled up with zeros, which stay zeros */
-  HT_LEARNER_ACTIONS = 3, /* and one head more for the value */
+  HT_LEARNER_WIDTH = HT_LEARNER_MOST_UNITS, /* inputs, and units of both layers: fewer units are filled up with zeros, which stay zeros */
+  HT_LEARNER_ACTIONS = 3,                   /* and one head more for the value */
   HT_LEARNER_HEADS = HT_LEARNER_ACTIONS + 1,
-  HT_LEARNER_ROWS = 32,        /* tiles that a block takes through the network at a time, and most of a transition */
-  HT_LEARNER_PITCH = 36,       /* floats from one unit's activations to the next one's: free of bank conflicts by 4 and by 1 */
-  HT_LEARNER_THREADS = 128,    /* of the kernels that use the network */
-  HT_LEARNER_MOST_LANES = 256, /* of one matrix */
-  HT_LEARNER_VALUES = 4,       /* numbers from one matrix value to the next: rounded to each level, and one that fills 32 bytes */
+  HT_LEARNER_ROWS = HT_LEARNER_MOST_TILES, /* tiles that a block takes through the network at a time, and most of a transition */
+  HT_LEARNER_PITCH = 36,                   /* floats from one unit's activations to the next one's: free of bank conflicts by 4 and by 1 */
+  HT_LEARNER_THREADS = 128,                /* of the kernels that use the network */
+  HT_LEARNER_MOST_LANES = 256,             /* of one matrix */
+  HT_LEARNER_VALUES = 4, /* numbers from one matrix value to the next: rounded to each level, and one that fills 32 bytes */
   HT_LEARNER_LOSSES = 4,
   HT_LEARNER_NORMS = 1024,
   HT_LEARNER_MOST_SIDES = 16
