@@ -156,6 +156,21 @@ static ht_policy choose_steep(const ht_policy_facts *f, char *why) {
   return fixed("auto", HT_LEVEL_64);
 }
 
+/* Plates and beams of elasticity bend: their least eigenvalues sink as the fourth power of their length, nothing that a level keeps is
+ * their eigenvector, and CG takes most of its iterations to find them, once more for what a level has lost. Plates take 1.5 to 4 times
+ * FP64's iterations at 32 bits, whenever residuals are replaced (docs/decisions/0003); meshes as long as wide do not. */
+static const double SLENDER = 2.5;
+
+static int is_slender(const ht_policy_facts *f) { return f->slenderness > SLENDER; }
+
+static ht_policy choose_slender(const ht_policy_facts *f, char *why) {
+  snprintf(why, 256,
+           "fixed:f64: %s a node of a mesh %.1f times as long as a %s of as many nodes, as plates and beams are, which lower levels cost "
+           "more iterations than they save",
+           ht_number_of(f->unknowns_per_node, "unknown").text, f->slenderness, f->unknowns_per_node == 3 ? "cube" : "square");
+  return fixed("auto", HT_LEVEL_64);
+}
+
 /* Where thousands of iterations are needed, a few more may be more than are allowed: 32 bits, where they save enough. With a preconditioner
  * short rows are those that 16 bits save too little for. */
 static ht_level level_on_device(const ht_policy_facts *f) {
@@ -208,6 +223,7 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
     return fixed("auto", HT_LEVEL_64);
   }
   if (is_too_steep(f)) return choose_steep(f, why);
+  if (is_slender(f)) return choose_slender(f, why);
   if (f->device) return choose_on_device(f, why);
   ht_level level = level_to_replace(f, LONG_ROWS);
   ht_policy p = {.start = level,
@@ -226,7 +242,9 @@ ht_policy ht_policy_by_rule(const ht_policy_options *options, const ht_policy_fa
   return choose(options, facts, why);
 }
 
-int ht_policy_has_choice(const ht_policy_facts *f) { return f->levels && !(f->share_exact_16 == 1) && f->bytes_streamed >= f->cache_bytes; }
+int ht_policy_has_choice(const ht_policy_facts *f) {
+  return f->levels && !(f->share_exact_16 == 1) && f->bytes_streamed >= f->cache_bytes && !is_slender(f);
+}
 
 static const char *const names[] = {"auto", "fixed:f64", "fixed:f32", "fixed:bf16", "rule", "budget", "learned:FILE"};
 enum { AUTO, F64, F32, BF16, RULE, BUDGET, LEARNED, POLICIES };
@@ -235,6 +253,10 @@ enum { AUTO, F64, F32, BF16, RULE, BUDGET, LEARNED, POLICIES };
 static int is_universal(const ht_policy_options *options) {
   return !strcmp(options->policy, "learned") || !strcmp(options->policy, "learned:universal");
 }
+
+/* What takes FP64 most of the iteration limit was measured for auto where a level keeps constants, the smoothest vectors of one unknown a
+ * node; of several it keeps translations, not rotations, and has the shares of the limit that every level has. */
+static int is_trusted(const ht_policy_facts *f) { return f->unknowns_per_node <= 1; }
 
 /* The path in learned:FILE, else NULL. */
 static const char *learned_path(const ht_policy_options *options) {
@@ -318,7 +340,7 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
     HT_TRY(ctx, ht_policy_create_universal(ctx, options, facts, policy, why));
     take_chosen(options, facts, policy, why);
     ht_policy_settle(policy, facts);
-    policy->by_facts = 1;
+    policy->trusted = is_trusted(facts);
     return HT_OK;
   }
   if (path) {
@@ -337,6 +359,6 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
   }
   *policy = create_constant(index, options, facts, why);
   snprintf(policy->name, sizeof policy->name, "%s", names[index]);
-  policy->by_facts = !strcmp(names[index], "auto");
+  policy->trusted = !strcmp(names[index], "auto") && is_trusted(facts);
   return HT_OK;
 }

@@ -99,7 +99,7 @@ ht_status ht_guard_share_limit(ht_guard *g) {
   double norm, change;
   int share = g->shares_seen++;
   if (g->floor == HT_LEVEL_64 || ht_guard_is_exact(g, g->lowest_used)) return HT_OK;
-  if (g->asked.by_facts && (share != HALF || !was_nearly_there(g) || !ht_guard_starts_from_zero(g))) return HT_OK;
+  if (g->asked.trusted && (share != HALF || !was_nearly_there(g) || !ht_guard_starts_from_zero(g))) return HT_OK;
   HT_TRY(g->ctx, ht_guard_compare(g, &norm, &change));
   double most = ON_COURSE[share] * (double)s->iteration_end;
   int on_course = projected_at(g, share, s->norm_r) <= most;
