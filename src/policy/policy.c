@@ -157,10 +157,11 @@ static ht_policy choose_steep(const ht_policy_facts *f, char *why) {
   return fixed("auto", HT_LEVEL_64);
 }
 
-/* Plates and beams of elasticity bend: their least eigenvalues sink as the fourth power of their length, nothing that a level keeps is
- * their eigenvector, and CG takes most of its iterations to find them, once more for what a level has lost. Plates take 1.5 to 4 times
- * FP64's iterations at 32 bits, whenever residuals are replaced (docs/decisions/0003); meshes as long as wide do not. */
-static const double SLENDER = 2.5;
+/* Plates and beams of elasticity bend: their least eigenvalues sink as the fourth power of their length, no vector that a level keeps is
+ * like theirs, and CG spends most of its iterations on finding them, and as many again on what a level has lost there. At 32 bits such
+ * meshes, twice as long as wide and more, take up to four times FP64's iterations, whenever residuals are replaced (docs/decisions/0003).
+ */
+static const double SLENDER = 1.8;
 
 static int is_slender(const ht_policy_facts *f) { return f->slenderness > SLENDER; }
 
@@ -255,8 +256,8 @@ static int is_universal(const ht_policy_options *options) {
   return !strcmp(options->policy, "learned") || !strcmp(options->policy, "learned:universal");
 }
 
-/* What takes FP64 most of the iteration limit was measured for auto where a level keeps constants, the smoothest vectors of one unknown a
- * node; of several it keeps translations, not rotations, and has the shares of the limit that every level has. */
+/* Solves that take FP64 nearly all of the iteration limit pass with levels that keep constants, the smoothest vectors of one unknown a
+ * node. Of several unknowns rotations are as smooth, and no level keeps them. */
 static int is_trusted(const ht_policy_facts *f) { return f->unknowns_per_node <= 1; }
 
 /* The path in learned:FILE, else NULL. */
@@ -341,6 +342,7 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
     HT_TRY(ctx, ht_policy_create_universal(ctx, options, facts, policy, why));
     take_chosen(options, facts, policy, why);
     ht_policy_settle(policy, facts);
+    policy->by_facts = 1;
     policy->trusted = is_trusted(facts);
     return HT_OK;
   }
@@ -360,6 +362,7 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
   }
   *policy = create_constant(index, options, facts, why);
   snprintf(policy->name, sizeof policy->name, "%s", names[index]);
-  policy->trusted = !strcmp(names[index], "auto") && is_trusted(facts);
+  policy->by_facts = !strcmp(names[index], "auto");
+  policy->trusted = policy->by_facts && is_trusted(facts);
   return HT_OK;
 }
