@@ -246,15 +246,15 @@ __device__ inline void spread(const ht_learner_group &g, int64_t part, int lane)
 // ---- product and step ----
 
 // COUNT entries of a row from k on, added to `sum`. What is asked for at once does not wait for each other; a lane takes the value of its
-// level from the three that lie side by side.
-template <int COUNT> __device__ inline double add_entries(const ht_learner_group &g, int64_t k, int lane, double sum) {
-  int column[COUNT], together[COUNT]; // which of the levels counts
-  const uint8_t *level = g.parts ? g.part_level : g.level;
+// level from the three that lie side by side: its part's, or its column block's.
+template <int COUNT, bool PARTS> __device__ inline double add_entries(const ht_learner_group &g, int64_t k, int lane, double sum) {
+  int column[COUNT], together[COUNT]; // whose level counts
+  const uint8_t *level = PARTS ? g.part_level : g.level;
   double value[COUNT], p[COUNT];
 #pragma unroll
   for (int j = 0; j < COUNT; j++) column[j] = g.columns[k + j];
 #pragma unroll
-  for (int j = 0; j < COUNT; j++) together[j] = g.parts ? g.part[k + j] : column[j] / TILE;
+  for (int j = 0; j < COUNT; j++) together[j] = PARTS ? g.part[k + j] : column[j] / TILE;
 #pragma unroll
   for (int j = 0; j < COUNT; j++) {
     p[j] = g.p[(int64_t)column[j] * g.lanes + lane];
@@ -265,13 +265,16 @@ template <int COUNT> __device__ inline double add_entries(const ht_learner_group
   return sum;
 }
 
+template <bool PARTS> __device__ inline double add_row(const ht_learner_group &g, int64_t k, int64_t end, int lane) {
+  double sum = 0;
+  for (; k + 4 <= end; k += 4) sum = add_entries<4, PARTS>(g, k, lane, sum);
+  if (k + 2 <= end) sum = add_entries<2, PARTS>(g, k, lane, sum), k += 2;
+  return k < end ? add_entries<1, PARTS>(g, k, lane, sum) : sum;
+}
+
 // Entries begin..end-1 of a row times a direction.
 __device__ inline double row_times(const ht_learner_group &g, int64_t begin, int64_t end, int lane) {
-  double sum = 0;
-  int64_t k = begin;
-  for (; k + 4 <= end; k += 4) sum = add_entries<4>(g, k, lane, sum);
-  if (k + 2 <= end) sum = add_entries<2>(g, k, lane, sum), k += 2;
-  return k < end ? add_entries<1>(g, k, lane, sum) : sum;
+  return g.parts ? add_row<true>(g, begin, end, lane) : add_row<false>(g, begin, end, lane);
 }
 
 // An entry of b - A x in FP64.
