@@ -5,11 +5,11 @@
 # file, the matrix whose policy it takes ("-": its own), small or large, in the order in which is trained. In policies/ are policies for what cannot
 # be trained in time, in time/ those of the reward `time` (saving.py). collect.py reads OUT, in which results stand as soon as they are there; what
 # matters most comes first. settled/ receives, for each matrix, what was fastest behind the guard: its policy, that of time/, or a level throughout.
-# environment: TRAIN (options of halftone train), EPISODES (1000), TRAIN_SECONDS (what a matrix may take, whatever is left for the others; else a
-# share of the time that is left, at most 14), TRAIN_JOBS (trainings side by side, 3), TRAIN_UNTIL (no training is begun after so many seconds, 105;
-# 0: none), TEACH (the matrices that are trained, in this order; all that have a policy of their own, in the list's), UNTIL (no comparison is begun
-# after so many seconds, 340), SCALE (of the seconds of the comparisons, 1), RUN (the comparisons that are made, by name; all), ONLY (their
-# matrices; all), PROGRAMS and BESIDE (other libraries, NAME=COMMAND ..., and the matrices on which they run, too; none), TRANSFER (mesh2e1), COMMIT
+# environment: TRAIN (options of halftone train), EPISODES (1000), TRAIN_JOBS (trainings side by side, 3), TRAIN_UNTIL (no training is begun after so
+# many seconds, and none lasts longer, 105; 0: none), TEACH (the matrices that are trained, in this order, each NAME or NAME:SECONDS; all that have a
+# policy of their own, in the list's, each at most 14 s), UNTIL (no comparison is begun after so many seconds, 340), SCALE (of the seconds of the
+# comparisons, 1), RUN (the comparisons that are made, by name; all), ONLY (their matrices; all), PROGRAMS and BESIDE (other libraries, NAME=COMMAND ...,
+# and the matrices on which they run, too; none), TRANSFER (mesh2e1), COMMIT
 # SPDX-License-Identifier: BSD-3-Clause
 set -uo pipefail
 cd "$1" && out=$2 scale=${SCALE:-1} carried=${TRANSFER:-mesh2e1} episodes=${EPISODES:-1000} until=${TRAIN_UNTIL:-105} jobs=${TRAIN_JOBS:-3}
@@ -27,8 +27,8 @@ file_of() { [ -e "m/$1.npz" ] && echo "m/$1.npz" || echo "$2"; }
 
 # ---- Training ----
 
-halftone_train() { # SECONDS FILE NAME options
-  OMP_NUM_THREADS=4 OMP_WAIT_POLICY=passive timeout -k 8 "$1" ./halftone train "$2" -o "trained/$3.safetensors" --reward paper --patience 0 --compete no ${TRAIN:-} --backend "${BACKEND:-cuda}" --json "${@:4}" \
+halftone_train() { # SECONDS FILE NAME options; without --foreground the signal comes twice, and the second ends it with nothing kept
+  OMP_NUM_THREADS=4 timeout --foreground -k 8 "$1" ./halftone train "$2" -o "trained/$3.safetensors" --reward paper --patience 0 --compete no ${TRAIN:-} --backend "${BACKEND:-cuda}" --json "${@:4}" \
     > "$out/policies/$3.json" 2> "$out/policies/$3.err" < /dev/null
 }
 
@@ -36,16 +36,17 @@ halftone_train() { # SECONDS FILE NAME options
 train() { # NAME FILE SECONDS
   if ! halftone_train "$3" "$2" "$1" --episodes "$episodes" --save "trained/$1.state" && [ -s "trained/$1.state" ]; then
     mv "$out/policies/$1.json" "$out/policies/$1.cut.json"
-    halftone_train 6 "$2" "$1" --episodes 1 --resume "trained/$1.state"
+    halftone_train 15 "$2" "$1" --episodes 1 --resume "trained/$1.state"
   fi
   rm -f "trained/$1.state"
   if [ -e "trained/$1.safetensors" ]; then cp "trained/$1.safetensors" policies/; else rm -f "$out/policies/$1".{cut.,}json; fi
 }
 
 # Its share of the time that is left, but for what its start and its judgement take, and a fifth more, since many need less.
-share() { # matrices that are left, this one included
-  [ -z "${TRAIN_SECONDS:-}" ] || { echo $((TRAIN_SECONDS < until - SECONDS ? TRAIN_SECONDS : until - SECONDS)); return; }
-  awk -v left="$((until - SECONDS))" -v more="$1" -v jobs="$jobs" 'BEGIN { s = 1.2 * jobs * left / more - 2; print (s < 2.5 ? 2.5 : s > 14 ? 14 : s) }'
+share() { # matrices that are left, this one included; seconds that it is given, if any
+  local left=$((until - SECONDS))
+  [ -z "$2" ] || { echo $(($2 < left ? $2 : left)); return; }
+  awk -v left="$left" -v more="$1" -v jobs="$jobs" 'BEGIN { s = 1.2 * jobs * left / more - 2; print (s < 2.5 ? 2.5 : s > 14 ? 14 : s) }'
 }
 
 # Whether NAME is asked for by a list, of which an empty one has all.
@@ -58,7 +59,11 @@ while IFS=$'\t' read -r name recipe whose size; do
   among "$name" "${ONLY:-}" || continue
   [ "$size" = large ] && large+=("$name=$file") || given+=("$name=$file")
 done < list.tsv
-for name in ${TEACH:-}; do taught+=("$name=${files[$name]}"); done
+declare -A granted
+for l in ${TEACH:-}; do
+  name=${l%%:*} taught+=("${l%%:*}=${files[${l%%:*}]}")
+  [ "$l" = "$name" ] || granted[$name]=${l#*:}
+done
 if [ "$until" -gt 0 ]; then
   mesh=$([ -n "${TEACH:-}" ] || ls "$carried".mtx.gz "$carried".npz 2> /dev/null | head -1)
   for interval in 0 64; do # the second differs in its interval alone
@@ -69,7 +74,8 @@ if [ "$until" -gt 0 ]; then
   for i in "${!taught[@]}"; do
     [ "$i" -lt "$jobs" ] || wait -n
     [ $SECONDS -lt "$until" ] || { say "not trained: ${taught[*]:i}"; break; }
-    train "${taught[i]%%=*}" "${taught[i]#*=}" "$(share $((${#taught[@]} - i)))" &
+    name=${taught[i]%%=*}
+    train "$name" "${taught[i]#*=}" "$(share $((${#taught[@]} - i)) "${granted[$name]:-}")" &
   done
   wait
   echo "$jobs" > "$out/side_by_side"
@@ -79,7 +85,9 @@ while IFS=$'\t' read -r name _ whose _; do # after all are trained
   for folder in policies time; do [ -e "$folder/$whose.safetensors" ] && cp "$folder/$whose.safetensors" "$folder/$name.safetensors"; done
 done < list.tsv
 cp policies/*.safetensors "$carried"*.safetensors "$out/policies/"
-cp -n policies/*.json "$out/policies/" # what was told of those that were brought along
+for told in policies/*.json; do # of those that were brought along
+  [ -e "$told" ] && [ ! -e "$out/$told" ] && cp "$told" "$out/policies/"
+done
 say "policies: $(ls policies/*.safetensors | wc -l), trained: $(ls trained/*.safetensors 2> /dev/null | wc -l), cut off: $(ls "$out"/policies/*.cut.json 2> /dev/null | wc -l)"
 
 # ---- Comparisons ----
