@@ -68,11 +68,14 @@ def main():
     labels = dict(LABELS, **{f"learned:{args.transfer}.safetensors": "transfer", f"learned:{args.transfer}-64.safetensors": "transfer64"})
     kinds = {r["name"]: r["kind"] for r in listed(args.table)}
     for folder in args.folders:
+        mine = []
         for setting in SETTINGS:
             more, head = rows_of(folder, setting, labels, kinds)
-            rows.update((key(r), r) for r in more)
+            mine += more
             if head and head not in heads: heads.append(head)
             if more: print(f"{folder}, {setting}: {len(more)} rows")
+        lend_peers(mine)  # those of the same batch, where there are some
+        rows.update((key(r), r) for r in mine)
         chosen = folder / "settled.txt"
         if chosen.exists(): settled.update((name, labels[who]) for name, who in map(str.split, chosen.read_text().splitlines()))
         if (folder / "policies").exists(): take_policies(folder / "policies", args)

@@ -138,8 +138,8 @@ bench large-cg 34 --peers 0 --pairs 3 --seconds 3.7 "${unguarded[@]}" --policies
 bench large-guarded 34 --peers 0 --pairs 3 --seconds 3.7 "${guarded[@]}" --policies "fixed:f64,$own,fixed:f32,fixed:bf16" "${tiled[@]}" && settle large-guarded
 bench large-jacobi 14 --pairs 3 --seconds 1.5 "${jacobi[@]}" "${unguarded[@]}" --policies "fixed:f64,$own" "${hbm[@]}"
 bench large-jacobi-guarded 14 --peers 0 --pairs 3 --seconds 1.5 "${jacobi[@]}" "${guarded[@]}" --policies "fixed:f64,$own,$settled" "${hbm[@]}"
-bench jacobi-product 18 --pairs 5 --seconds 0.4 "${jacobi[@]}" --policies fixed:f64,auto,learned "${given[@]}"
-bench large-jacobi-product 28 --pairs 3 --seconds 1.5 "${jacobi[@]}" --policies fixed:f64,auto,learned "${large[@]}"
+bench jacobi-product 24 --pairs 5 --seconds 0.7 "${jacobi[@]}" --policies fixed:f64,auto,learned "${given[@]}"
+bench large-jacobi-product 48 --pairs 3 --seconds 5 "${jacobi[@]}" --policies fixed:f64,auto,learned "${large[@]}"
 bench settled-guarded 20 --peers 0 --pairs 3 --seconds 1.2 "${guarded[@]}" --policies "fixed:f64,$settled" "${given[@]}" "${hbm[@]}"
 bench jacobi 16 --pairs 3 --seconds 1.2 "${jacobi[@]}" "${unguarded[@]}" --policies "fixed:f64,$own" "${given[@]}"
 bench transfer 24 --peers 0 --pairs 3 --seconds 1.5 "${unguarded[@]}" --policies "fixed:f64,$transferred" "${given[@]}"
