@@ -1,10 +1,11 @@
 /* Taking the command line apart: --name value, --name=value, flags, words, and -- for the end of the options.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "args.h"
-#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/number.h"
 
 static int own_count(const cli_command *command) {
   int count = 0;
@@ -158,7 +159,7 @@ const char *args_listed_value(const cli_args *args, const char *name) {
 }
 
 int args_in_vain(const char *option, const char *needs) {
-  return cli_bad("%s has an effect only with %s; add that, or leave %s out", option, needs, option);
+  return cli_bad("%s has an effect only with %s; give that, or leave %s out", option, needs, option);
 }
 
 /* Under any of the policies, and a policy itself under each; where there are none under that of the options. */
@@ -172,47 +173,79 @@ static ht_status check_effect(ht_options *options, const char *name, int count, 
   return status;
 }
 
-static int is_in_config(const cli_args *args, const ht_options *options, const ht_option_info *info) {
+/* Of the config file's, which are those that are not at their defaults. */
+static int is_told(const ht_options *options, const ht_option_info *info) {
   char value[300];
-  return args_value(args, "--config") && ht_options_get(options, info->name, value, sizeof value) == HT_OK &&
-         strcmp(value, info->default_value) != 0;
+  return ht_options_get(options, info->name, value, sizeof value) == HT_OK && strcmp(value, info->default_value) != 0;
 }
 
-static ht_status check_effects(ht_context *ctx, const cli_args *args, ht_options *options, int count, const char *const *policies) {
+/* An option of the command line without effect is wrong, and so is one of the config file that has none by what the file says; where it is
+ * the command line that leaves it none, that is told. `vain`: a bit for each option of the file that has none by itself. */
+static int check_effects(ht_context *ctx, const cli_args *args, ht_options *options, uint64_t vain, int count,
+                         const char *const *policies) {
+  const char *config = args_value(args, "--config");
   for (int i = 0; i < ht_option_count(); i++) {
     const ht_option_info *info = ht_option_at(i);
     int compared = count && !strcmp(info->name, "policy"); /* bench has it as an option of its own */
     int given = args_listed_value(args, info->name) || (compared && args_value(args, "--policy"));
-    if (!given && (compared || !is_in_config(args, options, info))) continue;
+    if (!given && (compared || !config || !is_told(options, info))) continue;
     ht_status status = check_effect(options, info->name, count, policies);
-    if (status != HT_OK && given) return status;
-    if (status != HT_OK && !args_value(args, "--quiet"))
-      fprintf(stderr, "halftone: %s: %s\n", args_value(args, "--config"), ht_context_error(ctx));
+    if (status == HT_OK) {
+      ht_context_clear_error(ctx); /* some of several policies may have been without */
+      continue;
+    }
+    if (given) return cli_failed(ctx, status);
+    if (vain >> i & 1) return cli_bad("%s: %s", config, ht_context_error(ctx));
+    if (!args_value(args, "--quiet")) cli_bad("%s: %s", config, ht_context_error(ctx));
     ht_context_clear_error(ctx);
   }
-  return HT_OK;
+  return 0;
 }
 
-ht_status args_solver_options(ht_context *ctx, const cli_args *args, int count, const char *const *policies, ht_options **options) {
-  const char *config = args_value(args, "--config");
-  ht_status status = ht_options_create(ctx, options);
-  if (status == HT_OK && config) status = ht_options_read_file(*options, config);
-  for (int i = 0; i < args->pair_count && status == HT_OK; i++)
-    status = ht_options_set(*options, args->pairs[i].name, args->pairs[i].value);
-  if (status == HT_OK) status = check_effects(ctx, args, *options, count, policies);
-  if (status == HT_OK) status = ht_context_set_threads(ctx, (int)args_option_number(*options, "threads"));
+static ht_status read_config(ht_context *ctx, const char *config, ht_options *options, uint64_t *vain) {
+  ht_status status = ht_options_read_file(options, config);
+  for (int i = 0; i < ht_option_count() && status == HT_OK; i++)
+    if (ht_options_check(options, ht_option_at(i)->name) != HT_OK) {
+      *vain |= (uint64_t)1 << i;
+      ht_context_clear_error(ctx);
+    }
   return status;
 }
 
-int args_set_threads(ht_context *ctx, const cli_args *args) {
-  const char *text = args_value(args, "--threads");
-  char *end;
-  if (!text) return 0;
-  errno = 0;
-  long threads = strtol(text, &end, 10);
-  if (*end || end == text || errno || threads < 0 || threads > 4096) return cli_bad("--threads takes 0 to 4096, and was given '%s'", text);
-  ht_status status = ht_context_set_threads(ctx, (int)threads);
+int args_solver_options(ht_context *ctx, const cli_args *args, int count, const char *const *policies, ht_options **options) {
+  const char *config = args_value(args, "--config");
+  uint64_t vain = 0;
+  ht_status status = ht_options_create(ctx, options);
+  if (status == HT_OK && config) status = read_config(ctx, config, *options, &vain);
+  for (int i = 0; i < args->pair_count && status == HT_OK; i++)
+    status = ht_options_set(*options, args->pairs[i].name, args->pairs[i].value);
+  if (status != HT_OK) return cli_failed(ctx, status);
+  if (check_effects(ctx, args, *options, vain, count, policies)) return CLI_BAD;
+  status = ht_context_set_threads(ctx, (int)args_option_number(*options, "threads"));
   return status == HT_OK ? 0 : cli_failed(ctx, status);
+}
+
+int args_whole_number(const cli_args *args, const char *name, int low, int high, int *value) {
+  const char *text = args_value(args, name);
+  double number;
+  if (!text) return 0;
+  if (!ht_parse_real(text, &number) || number != floor(number) || !(number >= low && number <= high))
+    return cli_bad("%s takes a whole number from %d to %d, and was given '%s'", name, low, high, text);
+  *value = (int)number;
+  return 0;
+}
+
+int args_set_threads(ht_context *ctx, const cli_args *args) {
+  int threads = 0;
+  if (!args_value(args, "--threads")) return 0;
+  if (args_whole_number(args, "--threads", 0, 4096, &threads)) return CLI_BAD;
+  ht_status status = ht_context_set_threads(ctx, threads);
+  return status == HT_OK ? 0 : cli_failed(ctx, status);
+}
+
+int args_option_is_on(const ht_options *options, const char *name) {
+  char text[8];
+  return ht_options_get(options, name, text, sizeof text) == HT_OK && !strcmp(text, "yes");
 }
 
 double args_option_number(const ht_options *options, const char *name) {

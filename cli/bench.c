@@ -157,20 +157,17 @@ int bench_command(ht_context *ctx, const cli_args *args) {
   const char *names[MOST_POLICIES];
   cli_problem problem = {0};
   contest c = {.problem = &problem, .contenders = contenders, .rounds = 7};
-  const char *repeat = args_value(args, "--repeat"), *policies = args_value(args, "--policy");
-  char *end = NULL;
+  const char *policies = args_value(args, "--policy");
   if (args_value(args, "--verbose")) cli_set_verbose(ctx);
   if (args->word_count < 1) return cli_bad("bench needs a matrix file; the form is: halftone bench %s", args->command->synopsis);
-  if (repeat) c.rounds = (int)strtol(repeat, &end, 10);
-  if (repeat && (*end || end == repeat || c.rounds < 1 || c.rounds > MOST_REPEATS))
-    return cli_bad("--repeat takes a number from 1 to %d, and was given '%s'", MOST_REPEATS, repeat);
+  if (args_whole_number(args, "--repeat", 1, MOST_REPEATS, &c.rounds)) return CLI_BAD;
   c.count = split_policies(policies ? policies : "fixed:f64,auto", contenders);
   if (c.count < 0) return CLI_BAD;
-  if (args_listed_value(args, "trace"))
-    return cli_bad("bench keeps no trace: leave --trace out, or record one solve with `halftone solve`");
   for (int i = 0; i < c.count; i++) names[i] = contenders[i].policy;
-  ht_status status = args_solver_options(ctx, args, c.count, names, &c.options);
-  int result = status == HT_OK ? problem_read(ctx, args->words[0], args_value(args, "-b"), NULL, &problem) : cli_failed(ctx, status);
+  int result = args_solver_options(ctx, args, c.count, names, &c.options);
+  if (!result && args_option_is_on(c.options, "trace"))
+    result = cli_bad("bench keeps no trace: leave --trace out, or record one solve with `halftone solve`");
+  if (!result) result = problem_read(ctx, args->words[0], args_value(args, "-b"), NULL, &problem);
   if (!result) result = run_contest(ctx, args, &c);
   problem_release(&problem);
   ht_options_destroy(c.options);

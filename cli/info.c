@@ -138,45 +138,46 @@ static file_kind kind_of(const char *path) {
   return length >= sizeof ending && !strcmp(path + length - (sizeof ending - 1), ending) ? A_POLICY : A_MATRIX;
 }
 
-static int tell_policy(ht_context *ctx, const char *path, int as_json) {
-  char text[1024];
-  const char *name;
+/* What a file tells of itself, line by line, begun with the first: nothing is written of a file that is refused. */
+typedef struct telling {
+  const char *kind, *path;
+  int as_json, begun;
   cli_json json;
-  ht_status status = ht_policy_about_at(ctx, path, 0, &name, text, sizeof text); /* before anything is written */
-  if (status != HT_OK) return cli_failed(ctx, status);
-  if (as_json) json_begin(&json, stdout);
-  tell(&json, as_json, "policy", path);
-  for (int i = 0; i < ht_policy_about_count(); i++) {
-    if (ht_policy_about_at(ctx, path, i, &name, text, sizeof text) != HT_OK) continue;
-    tell(&json, as_json, name, text);
+  char matrices[1100], options[1100]; /* of a state */
+} telling;
+
+static void tell_line(void *user, const char *name, const char *text) {
+  telling *t = user;
+  if (!t->begun) {
+    if (t->as_json) json_begin(&t->json, stdout);
+    tell(&t->json, t->as_json, t->kind, t->path);
+    t->begun = 1;
   }
-  if (as_json) json_finish(&json);
+  if (!strcmp(name, "trained_on")) snprintf(t->matrices, sizeof t->matrices, "%s", text);
+  if (!strcmp(name, "options")) snprintf(t->options, sizeof t->options, "%s", text);
+  if (*text || t->as_json) tell(&t->json, t->as_json, name, text);
+}
+
+static int tell_policy(ht_context *ctx, const char *path, int as_json) {
+  telling t = {.kind = "policy", .path = path, .as_json = as_json};
+  ht_status status = ht_policy_about(ctx, path, tell_line, &t);
+  if (status != HT_OK) return cli_failed(ctx, status);
+  if (as_json) json_finish(&t.json);
   return 0;
 }
 
 /* And, for people, how to go on; where the matrices lie the state does not know. */
 static int tell_lines_of_state(ht_context *ctx, const char *path, const void *bytes, int64_t size, int as_json) {
-  char text[1100], matrices[sizeof text] = "", options[sizeof text] = "";
-  const char *name;
-  cli_json json;
-  ht_status status = ht_train_state_about_at(ctx, bytes, size, 0, &name, text, sizeof text); /* before anything is written */
-  if (status != HT_OK) return cli_bad("%s: %s", path, ht_context_error(ctx));
-  if (as_json) json_begin(&json, stdout);
-  tell(&json, as_json, "state", path);
-  for (int i = 0; i < ht_train_state_about_count(); i++) {
-    if (ht_train_state_about_at(ctx, bytes, size, i, &name, text, sizeof text) != HT_OK) continue;
-    if (!strcmp(name, "trained_on")) snprintf(matrices, sizeof matrices, "%s", text);
-    if (!strcmp(name, "options")) snprintf(options, sizeof options, "%s", text);
-    if (*text || as_json) tell(&json, as_json, name, text);
+  telling t = {.kind = "state", .path = path, .as_json = as_json};
+  if (ht_train_state_about(ctx, bytes, size, tell_line, &t) != HT_OK) return cli_bad("%s: %s", path, ht_context_error(ctx));
+  if (as_json) {
+    json_finish(&t.json);
+    return 0;
   }
-  if (as_json)
-    json_finish(&json);
-  else {
-    for (char *c = matrices; *c; c++)
-      if (*c == ',') memmove(c, c + 1, strlen(c));
-    line(stdout, "to go on", "halftone train %s%s%s --resume %s --episodes MORE -o P.safetensors", matrices, *options ? " " : "", options,
-         path);
-  }
+  for (char *c = t.matrices; *c; c++)
+    if (*c == ',') memmove(c, c + 1, strlen(c));
+  line(stdout, "to go on", "halftone train %s%s%s --resume %s --episodes MORE -o P.safetensors", t.matrices, *t.options ? " " : "",
+       t.options, path);
   return 0;
 }
 
@@ -193,11 +194,9 @@ int info_command(ht_context *ctx, const cli_args *args) {
   ht_facts facts;
   const char *steps_text = args_value(args, "--steps");
   int as_json = args_value(args, "--json") != NULL;
-  char *end = NULL;
-  long steps = steps_text ? strtol(steps_text, &end, 10) : DEFAULT_STEPS;
+  int steps = DEFAULT_STEPS;
   if (args_value(args, "--verbose")) cli_set_verbose(ctx);
-  if (steps_text && (*end || end == steps_text || steps < 0 || steps > MOST_STEPS))
-    return cli_bad("--steps takes a number from 0 to %d, and was given '%s'", MOST_STEPS, steps_text);
+  if (args_whole_number(args, "--steps", 0, MOST_STEPS, &steps)) return CLI_BAD;
   if (args_set_threads(ctx, args)) return CLI_BAD;
   const char *path = args->word_count ? args->words[0] : NULL;
   file_kind kind = path ? kind_of(path) : A_MATRIX;
@@ -207,7 +206,7 @@ int info_command(ht_context *ctx, const cli_args *args) {
   if (kind == A_POLICY) return tell_policy(ctx, path, as_json);
   if (kind == A_STATE) return tell_state(ctx, path, as_json);
   ht_status status = ht_matrix_read(ctx, path, &matrix);
-  if (status == HT_OK) status = ht_matrix_facts(matrix, (int)steps, &facts);
+  if (status == HT_OK) status = ht_matrix_facts(matrix, steps, &facts);
   if (status == HT_OK && as_json) write_facts(path, &facts);
   if (status == HT_OK && !as_json) show_facts(path, &facts);
   ht_matrix_destroy(matrix);

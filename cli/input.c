@@ -26,10 +26,10 @@ void *input_read(const char *what, const char *path, int64_t *size) {
     got = fread(bytes + count, 1, room - count, file);
     count += got;
   }
-  int whole = !got && !ferror(file);
+  int error = ferror(file) ? errno : 0;
   fclose(file);
   *size = (int64_t)count;
-  if (whole) return bytes;
+  if (!error) return bytes;
   free(bytes);
-  return cli_bad("%s cannot be read", path), NULL;
+  return cli_bad("%s cannot be read: %s", path, strerror(error)), NULL;
 }

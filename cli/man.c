@@ -120,7 +120,7 @@ void help_manual_page(FILE *file) {
   paragraph(
       file,
       "The same names serve in C (ht_options_set), in config files (name = value) and in the report. The default is in brackets. An option "
-      "that has an effect only with others is refused without them; in a config file it is told, and does nothing.");
+      "that has an effect only with others is refused without them; one of a config file that the command line leaves without is told.");
   listed_options(file, "solve");
   heading(file, "SH", "OPTIONS OF THE TRAINING");
   paragraph(file, "The same names serve in C (ht_trainer_set_option). The default is in brackets.");

@@ -37,8 +37,8 @@ static int stat_folder(const char *path, const char **name, struct stat *folder)
   return stat(text, folder) == 0;
 }
 
-/* A device takes what it is given: nothing is overwritten there. */
-int output_same_file(const char *a, const char *b) {
+/* Whether both paths lead to one file. A device takes what it is given: nothing is overwritten there. */
+static int is_same_file(const char *a, const char *b) {
   struct stat p, q;
   const char *name_a, *name_b;
   if (!a || !b || is_special(a) || is_special(b)) return 0;
@@ -52,10 +52,10 @@ int output_same_file(const char *a, const char *b) {
 int output_check_apart(int outputs, const cli_file *output, int inputs, const cli_file *input) {
   for (int i = 0; i < outputs; i++) {
     for (int k = 0; k < i; k++)
-      if (output_same_file(output[k].path, output[i].path))
+      if (is_same_file(output[k].path, output[i].path))
         return cli_bad("%s and %s are the same file, %s; give each its own", output[k].what, output[i].what, output[i].path);
     for (int k = 0; k < inputs; k++)
-      if (output_same_file(input[k].path, output[i].path))
+      if (is_same_file(input[k].path, output[i].path))
         return cli_bad("%s %s is %s itself, which would be overwritten; give another name", output[i].what, output[i].path, input[k].what);
   }
   return 0;

@@ -18,8 +18,6 @@ int output_check_ending(const char *path, const char *endings);
 typedef struct cli_file {
   const char *what, *path;
 } cli_file;
-/* Whether both paths lead to one file; never for a device, a pipe or standard input. */
-int output_same_file(const char *a, const char *b);
 /* No two outputs, and no output and input, may be one file: nothing is lost silently. 0, or CLI_BAD after the sentence. */
 int output_check_apart(int outputs, const cli_file *output, int inputs, const cli_file *input);
 

@@ -10,7 +10,7 @@
 #include "signals.h"
 #include "trace.h"
 
-static int check_arguments(ht_context *ctx, const cli_args *args) {
+static int check_arguments(ht_context *ctx, const cli_args *args, const ht_options *options) {
   if (args->word_count < 1) return cli_bad("solve needs a matrix file; the form is: halftone solve %s", args->command->synopsis);
   static const char *const outputs[] = {"-o", "--history", "--report"};
   int to_standard = args_value(args, "--json") != NULL;
@@ -20,8 +20,8 @@ static int check_arguments(ht_context *ctx, const cli_args *args) {
     to_standard += path && !strcmp(path, "-");
   }
   if (to_standard > 1) return cli_bad("only one of -o, --history, --report and --json can go to standard output");
-  const char *trace = args_listed_value(args, "trace");
-  if (trace && !args_value(args, "--report") && !args_value(args, "--json")) return args_in_vain("--trace", "--report R.json or --json");
+  int written = args_value(args, "--report") || args_value(args, "--json");
+  if (args_option_is_on(options, "trace") && !written) return args_in_vain("--trace", "--report R.json or --json");
   if (output_check_ending(args_value(args, "-o"), VECTOR_ENDINGS)) return CLI_BAD;
   /* -x0 is not among the inputs: a solve may go on from its own solution */
   const cli_file output[] = {
@@ -178,8 +178,8 @@ int solve_command(ht_context *ctx, const cli_args *args) {
   ht_options *options = NULL;
   cli_problem problem = {0};
   if (args_value(args, "--verbose")) cli_set_verbose(ctx);
-  ht_status status = args_solver_options(ctx, args, 0, NULL, &options);
-  int result = status == HT_OK ? check_arguments(ctx, args) : cli_failed(ctx, status);
+  int result = args_solver_options(ctx, args, 0, NULL, &options);
+  if (!result) result = check_arguments(ctx, args, options);
   if (!result) result = problem_read(ctx, args->words[0], args_value(args, "-b"), args_value(args, "-x0"), &problem);
   if (!result) result = solve_problem(ctx, args, options, &problem);
   problem_release(&problem);

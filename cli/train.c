@@ -23,15 +23,6 @@ typedef struct training {
 
 /* ---- input ---- */
 
-/* Twice the same would only count twice. */
-static int check_matrices(const cli_args *args) {
-  for (int i = 0; i < args->word_count; i++)
-    for (int k = 0; k < i; k++)
-      if (!strcmp(args->words[k], args->words[i]) || output_same_file(args->words[k], args->words[i]))
-        return cli_bad("%s and %s are the same file; give each matrix once", args->words[k], args->words[i]);
-  return 0;
-}
-
 /* --save may be the state that was resumed: the training goes on. */
 static int check_apart(const cli_args *args) {
   const cli_file output[] = {
@@ -53,9 +44,10 @@ static int check_arguments(ht_context *ctx, const cli_args *args) {
     to_standard += path && !strcmp(path, "-");
   }
   if (to_standard > 1) return cli_bad("only one of -o, --save, --history and --json can go to standard output");
-  for (int i = 0; state && !strcmp(state, "-") && i < args->word_count; i++)
-    if (!strcmp(args->words[i], "-")) return cli_bad("only one of a matrix and --resume can be read from standard input");
-  return check_matrices(args) ? CLI_BAD : check_apart(args);
+  int from_standard = state && !strcmp(state, "-");
+  for (int i = 0; i < args->word_count; i++) from_standard += !strcmp(args->words[i], "-");
+  if (from_standard > 1) return cli_bad("only one of the matrices and --resume can be read from standard input");
+  return check_apart(args);
 }
 
 static const char *base_name(const char *path) {
@@ -63,15 +55,35 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-static ht_status set_up(training *t) {
+static int are_same(const ht_matrix *a, const ht_matrix *b) {
+  const int64_t *start[2], n = ht_matrix_rows(a), nnz = ht_matrix_nonzeros(a);
+  const int32_t *columns[2];
+  const double *values[2];
+  if (n != ht_matrix_rows(b) || nnz != ht_matrix_nonzeros(b)) return 0;
+  ht_matrix_csr(a, &start[0], &columns[0], &values[0]);
+  ht_matrix_csr(b, &start[1], &columns[1], &values[1]);
+  return !memcmp(start[0], start[1], (size_t)(n + 1) * sizeof *start[0]) &&
+         !memcmp(columns[0], columns[1], (size_t)nnz * sizeof *columns[0]) &&
+         !memcmp(values[0], values[1], (size_t)nnz * sizeof *values[0]);
+}
+
+/* Twice the same, be it in another file, would only count twice. */
+static int add_matrix(training *t, int i) {
+  const char *const *words = t->args->words;
+  ht_status status = ht_matrix_read(t->ctx, words[i], &t->matrix[i]);
+  for (int k = 0; k < i && status == HT_OK; k++)
+    if (are_same(t->matrix[k], t->matrix[i])) return cli_bad("%s and %s hold the same matrix; give each matrix once", words[k], words[i]);
+  if (status == HT_OK) status = ht_trainer_add_matrix(t->trainer, t->matrix[i], base_name(words[i]));
+  return status == HT_OK ? 0 : cli_failed(t->ctx, status);
+}
+
+static int set_up(training *t) {
   ht_status status = ht_trainer_create(t->ctx, &t->trainer);
   for (int i = 0; i < t->args->pair_count && status == HT_OK; i++)
     status = ht_trainer_set_option(t->trainer, t->args->pairs[i].name, t->args->pairs[i].value);
-  for (int i = 0; i < t->args->word_count && status == HT_OK; i++) {
-    status = ht_matrix_read(t->ctx, t->args->words[i], &t->matrix[i]);
-    if (status == HT_OK) status = ht_trainer_add_matrix(t->trainer, t->matrix[i], base_name(t->args->words[i]));
-  }
-  return status;
+  int result = status == HT_OK ? 0 : cli_failed(t->ctx, status);
+  for (int i = 0; i < t->args->word_count && !result; i++) result = add_matrix(t, i);
+  return result;
 }
 
 static int resume(const training *t) {
@@ -278,13 +290,12 @@ static int write_results(const training *t) {
 
 static int train(training *t) {
   progress_line progress = {0};
-  ht_status status = set_up(t);
-  if (status != HT_OK) return cli_failed(t->ctx, status);
-  int result = resume(t);
+  int result = set_up(t);
+  if (!result) result = resume(t);
   if (result) return result;
   if (!args_value(t->args, "--quiet") && isatty(STDERR_FILENO)) ht_trainer_set_progress(t->trainer, on_progress, &progress);
   signals_ask(1);
-  status = ht_trainer_run(t->trainer, &t->report);
+  ht_status status = ht_trainer_run(t->trainer, &t->report);
   signals_ask(0);
   if (progress.begun) fprintf(stderr, "\r%*s\r", LINE, "");
   return status == HT_OK ? write_results(t) : cli_failed(t->ctx, status);

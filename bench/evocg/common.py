@@ -140,12 +140,13 @@ def read_policy(path):
 
 
 def change_policy(path, out, action=None, **metadata):
-    """The same policy with other metadata, and with one action's bias (0: FP64, 1: FP32, 2: 16 bits) raised beyond the others, unless None."""
+    """The same policy with other metadata and no checksum, and with one action's bias (0: FP64, 1: FP32, 2: 16 bits) raised beyond the others, unless None."""
     import numpy as np
     _, _, raw, size = read_policy(path)
     head, data = json.loads(raw[8:8 + size]), bytearray(raw[8 + size:])
     if action is not None: np.frombuffer(data, "<f4", 3, head["policy.bias"]["data_offsets"][0])[action] = 30000  # within FP16, in which weights are deployed
     head["__metadata__"] = dict(contest="none") | head["__metadata__"] | {k: str(v) for k, v in metadata.items()}
+    head["__metadata__"].pop("crc32", None)
     text = json.dumps(head).encode()
     text += b" " * (-len(text) % 8)
     pathlib.Path(out).write_bytes(len(text).to_bytes(8, "little") + text + bytes(data))

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A policy for all matrices, as the library carries one, from nothing: generates the matrices that it learns from, trains, and writes the file.
-# The same seed gives the same bits on any machine that runs the same kernels; the library's file is of commit 9952fd5 (docs/evocg-universal.md). SPDX-License-Identifier: BSD-3-Clause
+# The same seed gives the same bits on any machine that runs the same kernels; the weights of the library's are of commit 9952fd5 (docs/evocg-universal.md). SPDX-License-Identifier: BSD-3-Clause
 # usage: bench/evocg/train_universal.sh [HALFTONE] [OUT.safetensors] [train options]
 set -euo pipefail
 halftone=${1:-build/halftone}

@@ -14,7 +14,8 @@ def run(args, case, label, pol, guard):
     report = args.out / f"trajectory-{case['name']}-{label}{'' if guard else '-unguarded'}.report.json"
     engine = "paper" if args.backend == "cuda" else "textbook"
     command = [args.halftone, "solve", matrix(args, case), "--trace", "--json", "--report", report, "--policy", pol, "--precond", "none", "--format", "tilecsc", "--ordering", "natural", "--engine", engine,
-               "--backend", args.backend, "--max-iterations", str(MOST_ITERATIONS), "--threads", str(args.threads)] + ([] if guard else ["--no-guard", "--no-column-sums", "--stopping", "paper"])
+               "--backend", args.backend, "--max-iterations", str(MOST_ITERATIONS), "--threads", str(args.threads)] + ([] if guard else ["--no-guard", "--stopping", "paper"])
+    if not guard and pol != "fixed:f64": command.append("--no-column-sums")
     r = subprocess.run(command, capture_output=True, text=True)
     if r.returncode > 1: print(f"{case['name']}: {r.stderr.strip()}", file=sys.stderr); return None, report
     return json.loads(r.stdout), report

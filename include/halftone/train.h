@@ -79,17 +79,15 @@ HT_API HT_MUST_CHECK ht_status ht_trainer_policy(ht_trainer *trainer, const void
  * HT_NO_MEMORY. */
 HT_API HT_MUST_CHECK ht_status ht_trainer_state(ht_trainer *trainer, const void **bytes, int64_t *size);
 HT_API HT_MUST_CHECK ht_status ht_trainer_resume(ht_trainer *trainer, const void *bytes, int64_t size);
-/* What a state tells of itself, as ht_policy_about_at does of a policy; "options" are those that must be given again, as on the command
- * line. Index from 0 to ht_train_state_about_count()-1. Errors: HT_BAD_ARGUMENT outside of these, HT_BAD_FORMAT. */
-HT_API int ht_train_state_about_count(void);
-HT_API HT_MUST_CHECK ht_status ht_train_state_about_at(ht_context *ctx, const void *bytes, int64_t size, int index, const char **name,
-                                                       char *text, size_t text_size);
-
-/* What a policy file, or "learned", which the library carries, tells of itself, as lines of a name and a text, such as "chosen": what was
- * fastest at the end of the training, "learned", the network, or a fixed policy for which the file then stands. Index from 0 to
- * ht_policy_about_count()-1. Errors: HT_BAD_ARGUMENT outside of these, HT_BAD_FILE, HT_BAD_FORMAT, HT_NO_MEMORY. */
-HT_API int ht_policy_about_count(void);
-HT_API HT_MUST_CHECK ht_status ht_policy_about_at(ht_context *ctx, const char *path, int index, const char **name, char *text, size_t size);
+/* A line of what a file tells of itself. */
+typedef void (*ht_about_fn)(void *user, const char *name, const char *text);
+/* What a state tells of itself: `tell` gets each line, in order, once all bytes are checked; "options" are those that must be given again,
+ * as on the command line. Errors: HT_BAD_ARGUMENT, HT_BAD_FORMAT; nothing is told then. */
+HT_API HT_MUST_CHECK ht_status ht_train_state_about(ht_context *ctx, const void *bytes, int64_t size, ht_about_fn tell, void *user);
+/* The same of a policy file, or of "learned", which the library carries: such as "chosen", what was fastest at the end of the training,
+ * "learned", the network, or a fixed policy for which the file then stands. Errors: HT_BAD_ARGUMENT, HT_BAD_FILE, HT_BAD_FORMAT,
+ * HT_NO_MEMORY; nothing is told then. */
+HT_API HT_MUST_CHECK ht_status ht_policy_about(ht_context *ctx, const char *path, ht_about_fn tell, void *user);
 
 #ifdef __cplusplus
 }

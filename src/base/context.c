@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/number.h"
+#include "base/words.h"
 
 /* Large blocks ask for huge pages: first touch takes a fraction of the time, and gathers miss the TLB less. They begin with one, since
  * what stands before the first whole one is touched by small pages. */
@@ -105,7 +106,8 @@ void ht_log(ht_context *ctx, ht_log_level level, const char *format, ...) {
   char message[HT_ERROR_TEXT];
   va_list args;
   va_start(args, format);
-  vsnprintf(message, sizeof message, format, args);
+  *message = 0;
+  ht_add_words_of(message, sizeof message, format, args);
   va_end(args);
   keep_one_line(message);
   ctx->log(ctx->log_user, level, message);
@@ -149,7 +151,8 @@ ht_status ht_fail(ht_context *ctx, ht_status status, const char *function, const
   ctx->trail[0] = 0;
   va_list args;
   va_start(args, format);
-  vsnprintf(ctx->error, sizeof ctx->error, format, args);
+  ctx->error[0] = 0;
+  ht_add_words_of(ctx->error, sizeof ctx->error, format, args);
   va_end(args);
   keep_one_line(ctx->error);
   return ht_trace(ctx, status, function, file, line);

@@ -24,17 +24,20 @@ void ht_print_real(double value, int digits, char *text, size_t size) {
 
 void ht_print_real_shortest(double value, char *text, size_t size) {
   char full[32];
+  double back;
   int digits = 6;
   do ht_print_real(value, digits, full, sizeof full);
-  while (digits++ < 17 && ht_parse_real(full, NULL) != value);
+  while (digits++ < 17 && !(ht_parse_real(full, &back) && back == value));
   snprintf(text, size, "%s", full);
 }
 
-double ht_parse_real(const char *text, char **end) {
+int ht_parse_real(const char *text, double *value) {
+  char *end;
+  if (text[strspn(text, "+-.0123456789eE")]) return 0;
   locale_t before = enter();
-  double value = strtod(text, end);
+  *value = strtod(text, &end);
   uselocale(before);
-  return value;
+  return *text && !*end;
 }
 
 /* Another word in the plural where it ends in "ix" or, behind a consonant, in "y". */

@@ -15,7 +15,7 @@ typedef struct ht_counted {
 } ht_counted;
 ht_counted ht_number_of(int64_t count, const char *thing);
 ht_counted ht_plural(int64_t count, const char *thing); /* the word alone */
-/* As strtod in the C locale. */
-double ht_parse_real(const char *text, char **end);
+/* A decimal number that is the whole text, in the C locale; 0 where it is none, as a hexadecimal one or "inf". */
+int ht_parse_real(const char *text, double *value);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/context.h"
 #include "base/number.h"
+#include "base/words.h"
 
 /* Levenshtein distance, for names up to 63 characters. */
 static int levenshtein(const char *a, const char *b) {
@@ -66,9 +67,8 @@ static int find_choice(const char *choices, const char *word) {
 }
 
 static ht_status parse_number(ht_context *ctx, const ht_option_row *row, const char *text, double *value) {
-  char *end;
-  *value = ht_parse_real(text, &end);
-  HT_CHECK(ctx, *text && !*end && isfinite(*value), HT_BAD_OPTION, "%s takes a number, and was given '%s'", row->info.name, text);
+  HT_CHECK(ctx, ht_parse_real(text, value) && isfinite(*value), HT_BAD_OPTION, "%s takes a number, and was given '%s'", row->info.name,
+           text);
   int whole = row->info.type == HT_OPTION_INTEGER;
   HT_CHECK(ctx, !whole || *value == floor(*value), HT_BAD_OPTION, "%s takes a whole number, and was given '%s'", row->info.name, text);
   HT_CHECK(ctx, *value >= row->info.low && *value <= row->info.high, HT_BAD_OPTION,
@@ -150,31 +150,52 @@ static int is_among(const char *values, size_t length, const char *value) {
   return 0;
 }
 
-static int are_met(const char *needs, const void *options, ht_option_lookup *lookup) {
-  char name[HT_OPTION_TEXT_SIZE], value[HT_OPTION_TEXT_SIZE];
+/* The value of the option whose name begins there, as text. */
+static void look_up(int count, const ht_option_table *tables, const void *options, const char *name, size_t length, char *text,
+                    size_t size) {
+  *text = 0;
+  for (const ht_option_table *t = tables; t < tables + count; t++)
+    for (const ht_option_row *row = t->rows; row < t->rows + t->count; row++)
+      if (strlen(row->info.name) == length && !strncmp(row->info.name, name, length))
+        ht_option_print(row, (const char *)options + t->offset, text, size);
+}
+
+static int are_met(const char *needs, int count, const ht_option_table *tables, const void *options) {
+  char value[HT_OPTION_TEXT_SIZE];
+  int met = 0;
   for (const char *at = needs; *at; at += *at == ' ') {
     size_t length = strcspn(at, " "), before = strcspn(at, "=");
-    snprintf(name, sizeof name, "%.*s", (int)before, at);
-    lookup(options, name, value);
-    if (is_among(at + before + 1, length - before - 1, value)) return 1;
+    if (*at == '&' && !met) return 0;
+    met &= *at != '&';
+    if (*at != '&' && !met) {
+      look_up(count, tables, options, at, before, value, sizeof value);
+      met = is_among(at + before + 1, length - before - 1, value);
+    }
     at += length;
   }
-  return 0;
+  return met;
 }
 
+/* What it says of the option itself is no advice. */
 void ht_option_needs_text(const ht_option_info *info, char *text, size_t size) {
-  size_t used = 0;
+  const char *between = "--";
   if (size) *text = 0;
-  for (const char *at = info && info->needs ? info->needs : ""; *at && used + 8 < size; at++) {
-    const char *piece = at[0] == '=' ? " " : at[0] == ' ' ? " or --" : at[0] == '*' ? "" : NULL;
-    if (used == 0) used += (size_t)snprintf(text, size, "--");
-    used += (size_t)(piece ? snprintf(text + used, size - used, "%s", piece) : snprintf(text + used, size - used, "%c", *at));
+  for (const char *at = info && info->needs && size > 8 ? info->needs : ""; *at; at += *at == ' ') {
+    size_t length = strcspn(at, " "), before = strcspn(at, "="), shown = length - (at[length - 1] == '*');
+    if (*at == '&') {
+      between = ", and --";
+    } else if (!info->name || strlen(info->name) != before || strncmp(info->name, at, before) != 0) {
+      ht_add_words(text, size, "%s%.*s %.*s", between, (int)before, at, (int)(shown - before - 1), at + before + 1);
+      between = " or --";
+    }
+    at += length;
   }
 }
 
-ht_status ht_option_check_needs(ht_context *ctx, const ht_option_info *info, const void *options, ht_option_lookup *lookup) {
+ht_status ht_option_check_needs(ht_context *ctx, const ht_option_info *info, int count, const ht_option_table *tables,
+                                const void *options) {
   char needs[HT_OPTION_TEXT_SIZE];
-  if (!info->needs || are_met(info->needs, options, lookup)) return HT_OK;
+  if (!info->needs || are_met(info->needs, count, tables, options)) return HT_OK;
   ht_option_needs_text(info, needs, sizeof needs);
-  HT_FAIL(ctx, HT_BAD_OPTION, "--%s has an effect only with %s; add that, or leave --%s out", info->name, needs, info->name);
+  HT_FAIL(ctx, HT_BAD_OPTION, "--%s has an effect only with %s; give that, or leave --%s out", info->name, needs, info->name);
 }

@@ -9,7 +9,8 @@
  * gives `struct ht_foo_options { double rtol; int method; }` (a CHOICE is the index of its word; TEXT is a char array whose
  * default stands in the `choices` column). Underscores in the C name are dashes in the option's name. What may follow the help says
  * with which other options this one has an effect: conditions with spaces between them of which one holds, each a name and the values
- * that it may have; one that ends in * stands for all that begin so. A generator's parameter, or an option, given in vain is refused.
+ * that it may have; one that ends in * stands for all that begin so. Where there is an & among them, this is so before and behind it. A
+ * generator's parameter, or an option, given in vain is refused.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_BASE_OPTION_H
 #define HT_BASE_OPTION_H

@@ -16,9 +16,8 @@ ht_status ht_option_parse(ht_context *ctx, const ht_option_row *row, void *field
 void ht_option_print(const ht_option_row *row, const void *fields, char *text, size_t size);
 void ht_option_set_default(const ht_option_row *row, void *fields);
 
-/* The value of another option, by its name, as text. */
-typedef void ht_option_lookup(const void *options, const char *name, char text[HT_OPTION_TEXT_SIZE]);
-/* Whether an option has an effect with the others as they are: HT_BAD_OPTION with the sentence where it has none. */
-ht_status ht_option_check_needs(ht_context *ctx, const ht_option_info *info, const void *options, ht_option_lookup *lookup);
+/* Whether an option has an effect with the others as they are, those of `count` tables: HT_BAD_OPTION with the sentence where it has none.
+ */
+ht_status ht_option_check_needs(ht_context *ctx, const ht_option_info *info, int count, const ht_option_table *tables, const void *options);
 
 #endif

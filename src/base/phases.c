@@ -2,6 +2,7 @@
 #include "base/phases.h"
 #include <stdio.h>
 #include "base/context.h"
+#include "base/words.h"
 
 static const char *const names[HT_PHASES] = {
 #define HT_PHASE(name, what) #name,
@@ -19,9 +20,8 @@ void ht_lap(ht_context *ctx, ht_phase phase) {
 
 void ht_laps_tell(ht_context *ctx) {
   char text[HT_ERROR_TEXT] = "";
-  size_t used = 0;
-  for (int k = 0; k < HT_PHASES && used < sizeof text; k++)
+  for (int k = 0; k < HT_PHASES; k++)
     if (ctx->stopwatch.seconds[k] > 0)
-      used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %.3f", used ? ", " : "", names[k], 1e3 * ctx->stopwatch.seconds[k]);
+      ht_add_words(text, sizeof text, "%s%s %.3f", *text ? ", " : "", names[k], 1e3 * ctx->stopwatch.seconds[k]);
   ht_log(ctx, HT_LOG_DEBUG, "set-up: %s ms", text);
 }

@@ -201,11 +201,13 @@ static ht_status judge_both_triangles(sorter *s, const char *source, int *as_giv
       different += differs;
     }
   HT_CHECK(s->ctx, different == 0, HT_BAD_MATRIX,
-           "%s: the file says symmetric, but (%lld,%lld) and (%lld,%lld) are both given with different values; if it is not symmetric say "
+           "%s: the file says symmetric, but (%lld,%lld) and (%lld,%lld), counted from 1, are both given with different values; if it is "
+           "not symmetric say "
            "general",
            source, (long long)row + 1, (long long)column + 1, (long long)column + 1, (long long)row + 1);
   HT_CHECK(s->ctx, !single || !twice, HT_BAD_MATRIX,
-           "%s: the file says symmetric, but (%lld,%lld) is given in both triangles and other entries in one only; it cannot be told which "
+           "%s: the file says symmetric, but (%lld,%lld), counted from 1, is given in both triangles and other entries in one only; it "
+           "cannot be told which "
            "is meant",
            source, (long long)row + 1, (long long)column + 1);
   *as_given = twice > 0;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/number.h"
+#include "base/words.h"
 
 #define CALLER "the caller's arrays"
 enum { PARALLEL_NONZEROS = 20000 };
@@ -36,7 +37,7 @@ ht_status ht_matrix_wrap(ht_context *ctx, int64_t n, int64_t *row_start, int32_t
       .ctx = ctx, .n = n, .nnz = row_start[n], .row_start = row_start, .columns = columns, .values = values, .version = next_version()};
   a->asymmetric_row = a->asymmetric_column = -1;
   a->duplicates = duplicates;
-  snprintf(a->source, sizeof a->source, "%s", source);
+  ht_print_words(a->source, sizeof a->source, "%s", source);
   *matrix = a;
   return HT_OK;
 }
@@ -88,12 +89,12 @@ static int64_t first_bad_row(ht_context *ctx, int64_t n, const int64_t *row_star
 static ht_status explain_row(ht_context *ctx, int64_t n, int64_t i, const int64_t *row_start, const int32_t *columns,
                              const double *values) {
   for (int64_t k = row_start[i]; k < row_start[i + 1]; k++) {
-    HT_CHECK(ctx, columns[k] >= 0 && columns[k] < n, HT_BAD_MATRIX, "row %lld (from 0): column %d is not within 0 to %lld", (long long)i,
-             columns[k], (long long)n - 1);
-    HT_CHECK(ctx, isfinite(values[k]), HT_BAD_MATRIX, "row %lld, column %d (from 0): the value %g is not finite", (long long)i, columns[k],
-             values[k]);
+    HT_CHECK(ctx, columns[k] >= 0 && columns[k] < n, HT_BAD_MATRIX, "row %lld, counted from 0: column %d is not within 0 to %lld",
+             (long long)i, columns[k], (long long)n - 1);
+    HT_CHECK(ctx, isfinite(values[k]), HT_BAD_MATRIX, "row %lld, column %d, counted from 0: the value %g is not finite", (long long)i,
+             columns[k], values[k]);
   }
-  HT_FAIL(ctx, HT_BAD_MATRIX, "row %lld (from 0): borrowed columns must ascend without repetition; use HT_COPY for other arrays",
+  HT_FAIL(ctx, HT_BAD_MATRIX, "row %lld, counted from 0: borrowed columns must ascend without repetition; use HT_COPY for other arrays",
           (long long)i);
 }
 

@@ -109,8 +109,9 @@ static ht_status merge_duplicates(ht_context *ctx, int64_t n, int64_t *row_start
         values[to++] = values[from];
       } else {
         values[to - 1] += values[from];
-        HT_CHECK(ctx, isfinite(values[to - 1]), HT_BAD_MATRIX, "the sum of the duplicates at row %lld, column %lld overflows",
-                 (long long)i + 1, (long long)columns[from] + 1);
+        HT_CHECK(ctx, isfinite(values[to - 1]), HT_BAD_MATRIX,
+                 "the sum of the duplicates at row %lld, column %lld, counted from 1, overflows", (long long)i + 1,
+                 (long long)columns[from] + 1);
       }
     }
     row_start[i + 1] = to;

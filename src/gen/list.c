@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/words.h"
 #include "gen/gen.h"
 
 #define HT_GENERATOR(name) extern const ht_gen_kind ht_gen_##name;
@@ -88,29 +89,17 @@ static ht_status find_row(ht_context *ctx, const ht_gen_kind *kind, const char *
   HT_FAIL(ctx, HT_BAD_OPTION, "%s has no parameter '%s'; `halftone help gen %s` lists them", kind->name, name, kind->name);
 }
 
-/* "wathen nx=60 seed=2": the recipe as the matrix remembers it, cut where it is too long. */
+/* "wathen nx=60 seed=2": the recipe as the matrix remembers it. */
 static void describe(char *text, size_t size, const char *kind, int count, const char *const names[], const char *const values[]) {
-  int used = snprintf(text, size, "%s", kind);
-  for (int i = 0; i < count && used >= 0 && (size_t)used < size; i++)
-    used += snprintf(text + used, size - (size_t)used, " %s=%s", names[i], values[i]);
-}
-
-typedef struct given {
-  const ht_gen_kind *kind;
-  const fields *set;
-} given;
-
-static void look_up(const void *of, const char *name, char text[HT_OPTION_TEXT_SIZE]) {
-  const given *g = of;
-  int p = 0;
-  while (strcmp(g->kind->rows[p].info.name, name) != 0) p++; /* a row's needs name what there is */
-  ht_option_print(&g->kind->rows[p], g->set, text, HT_OPTION_TEXT_SIZE);
+  ht_print_words(text, size, "%s", kind);
+  for (int i = 0; i < count; i++) ht_add_words(text, size, " %s=%s", names[i], values[i]);
 }
 
 /* Parameters in place of their defaults; one that has no effect with the others is refused. */
 static ht_status set_parameters(ht_context *ctx, const ht_gen_kind *kind, int count, const char *const names[], const char *const values[],
                                 fields *set) {
   const ht_option_row *row = NULL;
+  const ht_option_table table = {kind->rows, kind->row_count, 0};
   for (int p = 0; p < kind->row_count; p++) ht_option_set_default(&kind->rows[p], set);
   for (int i = 0; i < count; i++) {
     HT_CHECK(ctx, names[i] && values[i], HT_BAD_ARGUMENT, "the name or the value of parameter %d is NULL", i);
@@ -119,7 +108,7 @@ static ht_status set_parameters(ht_context *ctx, const ht_gen_kind *kind, int co
   }
   for (int i = 0; i < count; i++) {
     HT_TRY(ctx, find_row(ctx, kind, names[i], &row));
-    HT_TRY(ctx, ht_option_check_needs(ctx, &row->info, &(given){kind, set}, look_up));
+    HT_TRY(ctx, ht_option_check_needs(ctx, &row->info, 1, &table, set));
   }
   return HT_OK;
 }

@@ -91,8 +91,8 @@ static ht_status scatter(ht_context *ctx, const char *name, const ht_mtx_header 
     int64_t at = row_vector ? e->columns[k] : e->columns[k] * h->rows + e->rows[k];
     summed += block[at] != 0;
     block[at] += e->values[k];
-    HT_CHECK(ctx, isfinite(block[at]), HT_BAD_VECTOR, "%s: the sum of the duplicates at row %d, column %d overflows", name, e->rows[k] + 1,
-             e->columns[k] + 1);
+    HT_CHECK(ctx, isfinite(block[at]), HT_BAD_VECTOR, "%s: the sum of the duplicates at row %d, column %d, counted from 1, overflows", name,
+             e->rows[k] + 1, e->columns[k] + 1);
   }
   ht_warn_of_duplicates(ctx, name, summed);
   return HT_OK;

@@ -116,7 +116,7 @@ ht_status ht_npy_indices(ht_context *ctx, const ht_npy *a, int64_t limit, int32_
   int64_t count = ht_npy_count(a);
   for (int64_t k = 0; k < count; k++) {
     int64_t index = a->size == 8 ? load_int64(a->data + 8 * k) : load_int32(a->data + 4 * k);
-    HT_CHECK(ctx, index >= 0 && index < limit, HT_BAD_FORMAT, "%s: entry %lld (from 0) is %lld, not within 0 to %lld", a->name,
+    HT_CHECK(ctx, index >= 0 && index < limit, HT_BAD_FORMAT, "%s: entry %lld, counted from 0, is %lld, not within 0 to %lld", a->name,
              (long long)k, (long long)index, (long long)limit - 1);
     values[k] = (int32_t)index;
   }
@@ -142,7 +142,8 @@ ht_status ht_npy_doubles(ht_context *ctx, const ht_npy *a, double *values) {
   else
     return refuse_type(ctx, a);
   for (int64_t k = 0; k < count; k++)
-    HT_CHECK(ctx, isfinite(values[k]), HT_BAD_MATRIX, "%s: entry %lld (from 0) is %g, not finite", a->name, (long long)k, values[k]);
+    HT_CHECK(ctx, isfinite(values[k]), HT_BAD_MATRIX, "%s: entry %lld, counted from 0, is %g, not finite", a->name, (long long)k,
+             values[k]);
   return HT_OK;
 }
 

@@ -49,7 +49,8 @@ static ht_status read_word(ht_context *ctx, const char *source, const ht_matrix 
   ht_release(ctx, x);
   HT_TRY(ctx, status);
   for (int64_t i = 0; i < n; i++)
-    HT_CHECK(ctx, isfinite(values[i]), HT_BAD_VECTOR, "'%s': entry %lld overflows; scale the matrix", source, (long long)i + 1);
+    HT_CHECK(ctx, isfinite(values[i]), HT_BAD_VECTOR, "'%s': entry %lld, counted from 1, overflows; scale the matrix", source,
+             (long long)i + 1);
   return HT_OK;
 }
 
@@ -162,8 +163,8 @@ ht_status ht_vector_write(ht_context *ctx, const char *path, int64_t n, int colu
   HT_CHECK(ctx, format != HT_FILE_NPZ, HT_UNSUPPORTED, "%s: vectors are written as .mtx, .mtx.gz or .npy", path);
   if (format != HT_FILE_NPY) /* a text of nan would not be read back */
     for (int64_t k = 0; k < n * columns; k++)
-      HT_CHECK(ctx, isfinite(values[k]), HT_BAD_VECTOR, "%s: entry %lld is %g; only finite values are written", path, (long long)k + 1,
-               values[k]);
+      HT_CHECK(ctx, isfinite(values[k]), HT_BAD_VECTOR, "%s: entry %lld, counted from 1, is %g; only finite values are written", path,
+               (long long)k + 1, values[k]);
   ht_output out;
   HT_TRY(ctx, ht_output_open(ctx, path, &out));
   ht_status status =

@@ -12,7 +12,8 @@ enum { HT_FORMAT_AUTO, HT_FORMAT_SPLIT, HT_FORMAT_CSR, HT_FORMAT_TILECSC };
   X(CHOICE, format, 0, 0, 3, AT_PREPARE, "auto|split|csr|tilecsc", "matrix storage")                                                       \
   X(INTEGER, tile_rows, 0, 0, 16384, AT_PREPARE, NULL, "rows a tile; 0 chooses", "format=auto|split|tilecsc")                              \
   X(FLAG, column_sums, 1, 0, 1, AT_PREPARE, NULL,                                                                                          \
-    "below FP64: a number beside the diagonal makes up for what rounding takes from a column's sum", "format=tilecsc engine=paper")        \
+    "below FP64: a number beside the diagonal makes up for what rounding takes from a column's sum",                                       \
+    "format=tilecsc engine=paper & policy=auto|fixed:f32|fixed:bf16|rule|budget|learned*")                                                 \
   X(FLAG, exactness_flags, 1, 0, 1, AT_PREPARE, NULL, "read tiles that are exact in fewer bytes with fewer bytes", "format=auto|split")    \
   X(CHOICE, isa, 0, 0, 3, AT_PREPARE, "auto|avx512|avx2|portable", "instruction set of the CPU kernels", "format=auto|split")
 

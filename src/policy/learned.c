@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/number.h"
+#include "base/words.h"
 #include "policy/features.h"
 #include "policy/learned_file.h"
 #include "policy/policy.h"
@@ -19,12 +20,12 @@ const char *ht_learned_usual_actions(ht_learned_kind kind) {
 
 /* A number of `length` characters, all of them, above 0 and at most `most`; else 0. */
 static double parse_number(const char *text, size_t length, double most) {
-  char number[32], *end;
+  char number[32];
+  double value;
   if (!length || length >= sizeof number) return 0;
   memcpy(number, text, length);
   number[length] = 0;
-  double value = ht_parse_real(number, &end);
-  return !*end && value > 0 && value <= most ? value : 0;
+  return ht_parse_real(number, &value) && value > 0 && value <= most ? value : 0;
 }
 
 static int parse_action(const char *word, size_t length, ht_learned_action *action) {
@@ -137,17 +138,17 @@ static void name_after(const char *path, char *name, size_t size) {
   const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
   size_t length = strlen(base), cut = sizeof ending - 1;
   if (length > cut && !strcmp(base + length - cut, ending)) length -= cut;
-  snprintf(name, size, "learned:%.*s", (int)(length < size ? length : size), base);
+  snprintf(name, size, "learned:%.*s", (int)length, base);
 }
 
-/* What it was trained on, a list with commas: the one name, or how many. A list that fills its place was cut. */
+/* What it was trained on, a list with commas: the one name, or how many. A list that fills its place was cut, by versions without dots. */
 static void tell_training(const ht_learned *l, char *text, size_t size) {
-  int names = 1, cut = strlen(l->trained_on) + 1 == sizeof l->trained_on;
-  for (const char *at = l->trained_on; *at; at++) names += *at == ',';
-  if (names == 1)
-    snprintf(text, size, "%.100s", l->trained_on);
+  int commas = 0, dots = ht_is_cut(l->trained_on), cut = dots || strlen(l->trained_on) + 1 == sizeof l->trained_on;
+  for (const char *at = l->trained_on; *at; at++) commas += *at == ',';
+  if (!commas)
+    ht_print_words(text, size, "%s", l->trained_on);
   else
-    snprintf(text, size, "%s%s", cut ? "at least " : "", ht_number_of(names, "matrix").text);
+    snprintf(text, size, "%s%s", cut ? "at least " : "", ht_number_of(commas + !dots, "matrix").text);
 }
 
 static ht_status add_rule(ht_context *ctx, const ht_policy_options *options, const ht_policy_facts *facts, ht_policy *policy, char *why) {
@@ -159,7 +160,7 @@ static ht_status add_rule(ht_context *ctx, const ht_policy_options *options, con
 /* The policy takes `l`, also where it fails. */
 static ht_status put_to_use(ht_context *ctx, ht_learned *l, const ht_policy_options *options, const ht_policy_facts *facts,
                             ht_policy *policy, char *why) {
-  char training[128], by_rule[HT_REPORT_TEXT] = "";
+  char training[104], tail[208], by_rule[HT_REPORT_TEXT] = "";
   *policy = (ht_policy){.start = HT_LEVEL_64,
                         .replaces = 1,
                         .eta = options->budget_eta,
@@ -181,12 +182,17 @@ static ht_status put_to_use(ht_context *ctx, ht_learned *l, const ht_policy_opti
   tell_training(l, training, sizeof training);
   int leaves_rule = policy->window && policy->action[policy->begins_with].rule;
   if (policy->window)
-    snprintf(why, HT_REPORT_TEXT, "%.110s; when to leave it a network says, learned in %.30s on %.60s", leaves_rule ? by_rule : "fixed:f64",
-             ht_number_of(l->episodes, "episode").text, training);
+    ht_print_words(tail, sizeof tail, "; when to leave it a network says, learned in %s on %s", ht_number_of(l->episodes, "episode").text,
+                   training);
   else
-    snprintf(why, HT_REPORT_TEXT, "a level for each 64 columns, made for a look every %.30s, learned in %.30s on %.100s",
-             l->interval == 1 ? "iteration" : ht_number_of(l->interval, "iteration").text, ht_number_of(l->episodes, "episode").text,
-             training);
+    ht_print_words(tail, sizeof tail, ", made for a look every %s, learned in %s on %s",
+                   l->interval == 1 ? "iteration" : ht_number_of(l->interval, "iteration").text, ht_number_of(l->episodes, "episode").text,
+                   training);
+  ht_print_words(why, HT_REPORT_TEXT - strlen(tail), "%s",
+                 !policy->window ? "a level for each 64 columns"
+                 : leaves_rule   ? by_rule
+                                 : "fixed:f64");
+  strcat(why, tail);
   return HT_OK;
 }
 

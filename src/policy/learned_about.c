@@ -37,7 +37,7 @@ static const struct {
 } lines[] = {{"kind", tell_kind},         {"chosen", tell_chosen},   {"contest", tell_contest}, {"actions", tell_actions},
              {"interval", tell_interval}, {"network", tell_network}, {"reward", tell_reward},   {"trained_on", tell_trained_on},
              {"episodes", tell_episodes}, {"seed", tell_seed},       {"version", tell_version}};
-enum { COUNT = sizeof lines / sizeof *lines };
+enum { LONGEST = sizeof(((ht_learned *)0)->trained_on) };
 
 /* By the names that a solve knows it by, the policy that the library carries. */
 static ht_status read_policy(ht_context *ctx, const char *path, ht_learned **learned) {
@@ -45,19 +45,17 @@ static ht_status read_policy(ht_context *ctx, const char *path, ht_learned **lea
   return ht_learned_parse(ctx, ht_universal_policy, ht_universal_policy_end - ht_universal_policy, "the library's policy", learned);
 }
 
-int ht_policy_about_count(void) { return COUNT; }
-
-ht_status ht_policy_about_at(ht_context *ctx, const char *path, int index, const char **name, char *text, size_t size) {
+ht_status ht_policy_about(ht_context *ctx, const char *path, ht_about_fn tell, void *user) {
   ht_learned *learned;
+  char text[LONGEST];
   HT_NEED(NULL, ctx);
   HT_NEED(ctx, path);
-  HT_NEED(ctx, name);
-  HT_NEED(ctx, text);
-  HT_CHECK(ctx, index >= 0 && index < COUNT, HT_BAD_ARGUMENT, "a policy tells lines 0 to %d of itself, and was asked for %d", COUNT - 1,
-           index);
+  HT_NEED(ctx, tell);
   HT_TRY(ctx, read_policy(ctx, path, &learned));
-  *name = lines[index].name;
-  lines[index].tell(learned, text, size);
+  for (size_t k = 0; k < sizeof lines / sizeof *lines; k++) {
+    lines[k].tell(learned, text, sizeof text);
+    tell(user, lines[k].name, text);
+  }
   ht_learned_release(ctx, learned);
   return HT_OK;
 }

@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 #include "base/convert.h"
 #include "base/fields.h"
 #include "base/number.h"
+#include "base/words.h"
 #include "halftone/precision.h"
 #include "policy/features.h"
 
@@ -23,7 +25,7 @@ enum {
   TENSORS = 8,
   NAMES_SIZE = 512 /* of the features' names */
 };
-static const char FORMAT[] = "halftone-policy", FORMAT_VERSION[] = "1";
+static const char FORMAT[] = "halftone-policy", FORMAT_VERSION[] = "1", CHECKSUM[] = "crc32";
 
 #define DAMAGED "; the file is damaged or cut short: copy it again, or train the policy again with `halftone train`"
 #define RETRAIN "; train a policy with this program's `halftone train`"
@@ -48,6 +50,8 @@ static void list_tensors(const ht_network *net, tensor *list) {
 static const char *kind_name(ht_learned_kind kind) { return kind == HT_LEARNED_TILES ? "tiles" : "window"; }
 static const char *state_name(ht_learned_kind kind) { return kind == HT_LEARNED_TILES ? "paper" : "features"; }
 
+static const char *machine_name(const ht_learned *l) { return l->for_device ? "device" : "cpu"; }
+
 static void print_shape(const tensor *t, char *text, size_t size) {
   if (t->rank == 2)
     snprintf(text, size, "[%" PRId64 ", %" PRId64 "]", t->shape[0], t->shape[1]);
@@ -61,6 +65,22 @@ static int64_t find_bad_weight(const ht_network *net) {
   for (int64_t k = 0; k < count; k++)
     if (!(fabs((double)net->weights[k]) <= ht_precision_largest(HT_F16))) return k;
   return -1;
+}
+
+/* CRC-32 of the weights' bytes, tensor by tensor in the order of the list, and of what else decides what a policy does. `weights`: of the
+ * former. */
+typedef struct checksum {
+  char text[9];
+} checksum;
+
+static checksum checksum_of(const ht_learned *l, const char *actions, uLong weights) {
+  checksum sum;
+  char text[sizeof l->actions + 128];
+  const char *made_for = l->kind == HT_LEARNED_TILES ? "" : machine_name(l);
+  int length = snprintf(text, sizeof text, "%s\n%s\n%d\n%d\n%s\n%s\n", kind_name(l->kind), actions, l->interval, l->network.hidden,
+                        made_for, l->chosen);
+  snprintf(sum.text, sizeof sum.text, "%08lx", crc32(weights, (const Bytef *)text, (uInt)length));
+  return sum;
 }
 
 /* ---- reading ---- */
@@ -175,11 +195,11 @@ static ht_status get_text(const reader *r, const char *key, const char **text) {
   return HT_OK;
 }
 
-/* A text for people, cut where it is too long. */
+/* A text for people, cut at a word where it is too long. */
 static ht_status copy_text(const reader *r, const char *key, char *to, size_t size) {
   const char *text;
   HT_TRY(r->ctx, get_text(r, key, &text));
-  snprintf(to, size, "%s", text);
+  ht_print_words(to, size, "%s", text);
   return HT_OK;
 }
 
@@ -342,6 +362,17 @@ static ht_status check_places(const reader *r, const int64_t *begin, const int64
   return HT_OK;
 }
 
+/* Files of versions before it have none. */
+static ht_status check_checksum(const reader *r, uLong weights) {
+  const char *expected;
+  if (!json_object_get(r->metadata, CHECKSUM)) return HT_OK;
+  HT_TRY(r->ctx, get_text(r, CHECKSUM, &expected));
+  checksum found = checksum_of(r->learned, r->learned->actions, weights);
+  HT_CHECK(r->ctx, !strcmp(expected, found.text), HT_BAD_FORMAT,
+           "%s: expected the checksum '%.40s' of the weights and of how they are used, found '%s'" DAMAGED, r->name, expected, found.text);
+  return HT_OK;
+}
+
 static ht_status read_tensors(reader *r) {
   tensor t[TENSORS];
   int64_t begin[TENSORS], end[TENSORS];
@@ -358,11 +389,15 @@ static ht_status read_tensors(reader *r) {
   HT_TRY(r->ctx, check_places(r, begin, end, t));
   HT_TRY(r->ctx, ht_allocate(r->ctx, ht_network_size(net->inputs, net->hidden, net->actions), sizeof(float), &net->weights));
   float *to = net->weights;
-  for (int k = 0; k < TENSORS; k++)
+  uLong sum = crc32(0, NULL, 0);
+  for (int k = 0; k < TENSORS; k++) {
+    sum = crc32(sum, r->data + begin[k], (uInt)(end[k] - begin[k]));
     for (int64_t at = begin[k]; at < end[k]; at += (int64_t)sizeof(float)) *to++ = read_f32(r->data + at);
+  }
   int64_t bad = find_bad_weight(net);
   HT_CHECK(r->ctx, bad < 0, HT_BAD_FORMAT, "%s: expected weights between -65504 and 65504, found %g" DAMAGED, r->name,
            net->weights[bad < 0 ? 0 : bad]);
+  HT_TRY(r->ctx, check_checksum(r, sum));
   return HT_OK;
 }
 
@@ -438,7 +473,7 @@ static void put_text(writer *w, const char *key, const char *text) {
 
 static void put_number(writer *w, const char *key, uint64_t value) { put(w, ",\"%s\":\"%" PRIu64 "\"", key, value); }
 
-static void write_metadata(writer *w, const ht_learned *l, const char *actions) {
+static void write_metadata(writer *w, const ht_learned *l, const char *actions, uLong weights) {
   char names[NAMES_SIZE];
   put(w, "\"__metadata__\":{\"format\":\"%s\"", FORMAT);
   put_text(w, "format_version", FORMAT_VERSION);
@@ -453,23 +488,24 @@ static void write_metadata(writer *w, const ht_learned *l, const char *actions) 
   put_text(w, "trained_on", l->trained_on);
   put_number(w, "seed", l->seed);
   put_number(w, "episodes", (uint64_t)l->episodes);
-  if (l->kind == HT_LEARNED_WINDOW) put_text(w, "made_for", l->for_device ? "device" : "cpu");
+  if (l->kind == HT_LEARNED_WINDOW) put_text(w, "made_for", machine_name(l));
   if (*l->chosen) {
     put_text(w, "chosen", l->chosen);
     put_text(w, "contest", l->contest);
   }
   put_text(w, "version", l->version);
+  put_text(w, CHECKSUM, checksum_of(l, actions, weights).text);
   put(w, "}");
 }
 
-static void write_header(writer *w, const ht_learned *l, const char *actions) {
+static void write_header(writer *w, const ht_learned *l, const char *actions, uLong weights) {
   tensor t[TENSORS];
   int64_t at = 0;
   char shape[48];
   w->used = 0;
   list_tensors(&l->network, t);
   put(w, "{");
-  write_metadata(w, l, actions);
+  write_metadata(w, l, actions, weights);
   for (int k = 0; k < TENSORS; k++) {
     int64_t end = at + t[k].shape[0] * t[k].shape[1] * (int64_t)sizeof(float);
     print_shape(&t[k], shape, sizeof shape);
@@ -493,9 +529,23 @@ static ht_status check(ht_context *ctx, const ht_learned *l, const char *actions
            "a policy's interval is between 1 and %d and its episodes are not negative, and they are %d and %" PRId64,
            (int)HT_LEARNED_MOST_INTERVAL, l->interval, l->episodes);
   int64_t bad = find_bad_weight(net);
-  HT_CHECK(ctx, bad < 0, HT_BAD_ARGUMENT, "a policy's weights are between -65504 and 65504, and weight %" PRId64 " is %g", bad,
-           net->weights[bad < 0 ? 0 : bad]);
+  HT_CHECK(ctx, bad < 0, HT_BAD_ARGUMENT, "a policy's weights are between -65504 and 65504, and weight %" PRId64 ", counted from 0, is %g",
+           bad, net->weights[bad < 0 ? 0 : bad]);
   return HT_OK;
+}
+
+static void write_f32(float value, unsigned char *b) {
+  for (int k = 0; k < 4; k++) b[k] = (unsigned char)(ht_bits32(value) >> 8 * k);
+}
+
+static uLong sum_of_weights(const ht_network *net, int64_t count) {
+  uLong sum = crc32(0, NULL, 0);
+  unsigned char bytes[sizeof(float)];
+  for (int64_t k = 0; k < count; k++) {
+    write_f32(net->weights[k], bytes);
+    sum = crc32(sum, bytes, sizeof bytes);
+  }
+  return sum;
 }
 
 ht_status ht_learned_serialize(ht_context *ctx, const ht_learned *l, void **bytes, int64_t *size) {
@@ -505,15 +555,14 @@ ht_status ht_learned_serialize(ht_context *ctx, const ht_learned *l, void **byte
   const char *actions = *l->actions ? l->actions : ht_learned_usual_actions(l->kind);
   *bytes = NULL;
   HT_TRY(ctx, check(ctx, l, actions));
-  write_header(&w, l, actions);
   int64_t count = ht_network_size(net->inputs, net->hidden, net->actions);
+  write_header(&w, l, actions, sum_of_weights(net, count));
   *size = LENGTH_BYTES + (int64_t)w.used + count * (int64_t)sizeof(float);
   HT_TRY(ctx, ht_allocate(ctx, *size, 1, &to));
   *bytes = to;
   for (int i = 0; i < LENGTH_BYTES; i++) *to++ = (unsigned char)((uint64_t)w.used >> 8 * i);
   memcpy(to, w.text, w.used);
   to += w.used;
-  for (int64_t k = 0; k < count; k++)
-    for (int shift = 0; shift < 32; shift += 8) *to++ = (unsigned char)(ht_bits32(net->weights[k]) >> shift);
+  for (int64_t k = 0; k < count; k++) write_f32(net->weights[k], to + k * (int64_t)sizeof(float));
   return HT_OK;
 }

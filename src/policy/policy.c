@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/number.h"
 #include "base/option_table.h"
+#include "base/words.h"
 #include "halftone/precision.h"
 #include "policy/learned_file.h"
 
@@ -292,7 +293,7 @@ static void take_chosen(const ht_policy_options *options, const ht_policy_facts 
   policy->learned = asked.learned;
   policy->action = asked.action;
   policy->by_rule = asked.by_rule;
-  snprintf(why, HT_REPORT_TEXT, "%s, which was the fastest in training: %.200s", chosen, asked.learned->contest);
+  ht_print_words(why, HT_REPORT_TEXT, "%s, which was the fastest in training: %s", chosen, asked.learned->contest);
 }
 
 static ht_status create_from_file(ht_context *ctx, const char *path, const ht_policy_options *options, const ht_policy_facts *facts,

@@ -24,8 +24,8 @@ typedef struct ht_policy_chooser {
 } ht_policy_chooser;
 
 struct ht_policy {
-  char name[64];
-  ht_level start; /* level of every block before the first look */
+  char name[HT_REPORT_TEXT]; /* as long as the option may be */
+  ht_level start;            /* level of every block before the first look */
   /* Where `later_drop` is more than 0: the level from then on that the residual has fallen by it; what is lost from there on is less. */
   ht_level later;
   double later_drop;

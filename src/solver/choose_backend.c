@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/number.h"
+#include "base/words.h"
 #include "halftone/report.h"
 #include "precond/precond.h"
 
@@ -46,8 +47,7 @@ static ht_status take(ht_context *ctx, const struct ht_options *o, int64_t nnz, 
 /* The error's sentence, without what it advises, becomes the reason. */
 static void take_error(ht_context *ctx, const char *before, char *why) {
   const char *error = ht_context_error(ctx);
-  size_t length = strcspn(error, ";");
-  snprintf(why, HT_REPORT_TEXT, "%s%.*s", before, length < 200 ? (int)length : 200, error);
+  ht_print_words(why, HT_REPORT_TEXT, "%s%.*s", before, (int)strcspn(error, ";"), error);
   ht_context_clear_error(ctx);
 }
 

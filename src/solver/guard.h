@@ -65,7 +65,7 @@ typedef struct ht_guard {
   int64_t
       settle_at; /* iteration at whose end the levels raised before it have no step at the old ones left: the residual is made true; -1 */
   int64_t check_every;
-  ht_level lowest_used; /* of all blocks, since the start */
+  ht_level lowest_used; /* of all blocks, since the start, and not exact */
   int shares_seen;      /* of the iteration limit: a quarter of it was made, or half */
   int64_t left_to_f64;  /* times that the rest of the limit was left to FP64: 0 or 1 */
   int64_t interval;     /* iterations to the policy's next look: policy_interval, longer while nothing changes */

@@ -35,6 +35,16 @@ static ht_status on_dropped(ht_guard *g, ht_cg_event event, int *done, ht_outcom
   return HT_OK;
 }
 
+/* A tolerance that the loop's residual cannot tell of (set_events) it has not met. The report tells the residuals, of the x that is kept.
+ */
+static void tell_claim(ht_guard *g, const char *met) {
+  if (g->loop->state.goal > g->goal)
+    snprintf(g->detail, HT_REPORT_TEXT, "the recursive residual fell below %.1e ||b||, where it says nothing of the true one",
+             g->loop->state.goal / g->norm_b);
+  else
+    snprintf(g->detail, HT_REPORT_TEXT, "%s", met);
+}
+
 /* The loop says the tolerance is met: only the true residual decides. */
 static ht_status on_reached(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
   double norm, change, before = g->replacing.reference;
@@ -46,8 +56,7 @@ static ht_status on_reached(ht_guard *g, ht_cg_event event, int *done, ht_outcom
   }
   if (g->options->stopping == HT_STOPPING_PAPER || !g->options->guard) {
     finish(done, outcome, HT_RECURSIVE_ONLY);
-    snprintf(g->detail, HT_REPORT_TEXT, "the true residual is %.2e ||b|| where the recursive one is %.2e", norm / g->norm_b,
-             g->loop->state.norm_r / g->norm_b);
+    tell_claim(g, ht_outcome_text(HT_RECURSIVE_ONLY));
     return HT_OK;
   }
   ht_guard_replace(g, norm, change);
@@ -61,8 +70,7 @@ static ht_status on_reached(ht_guard *g, ht_cg_event event, int *done, ht_outcom
   g->claimed = norm;
   if (g->futile >= FUTILE_CLAIMS) {
     finish(done, outcome, HT_ATTAINABLE_ACCURACY);
-    snprintf(g->detail, HT_REPORT_TEXT, "the recursive residual met the tolerance %d times and the true one stayed at %.2e ||b||",
-             FUTILE_CLAIMS + 1, norm / g->norm_b);
+    tell_claim(g, "the recursive residual meets the tolerance, and the true one has stopped following it");
   }
   return HT_OK;
 }
@@ -93,11 +101,6 @@ static double curvature_scale(const ht_guard *g) {
   return g->loop->calls->direction_square(g->loop) * (isfinite(size) && size > 0 ? size : 1);
 }
 
-static int has_read_low(const ht_guard *g) {
-  const ht_cg_state *s = &g->loop->state;
-  return ht_guard_lowest_level(g) < HT_LEVEL_64 || s->bytes_level[HT_LEVEL_16] > 0 || s->bytes_level[HT_LEVEL_32] > 0;
-}
-
 /* Without the guard: nothing is gone back to. x may have met the tolerance all the same; its certificate is to say so. */
 static ht_status on_breakdown_unguarded(ht_guard *g, int *done, ht_outcome *outcome) {
   const ht_cg_state *s = &g->loop->state;
@@ -105,8 +108,8 @@ static ht_status on_breakdown_unguarded(ht_guard *g, int *done, ht_outcome *outc
   HT_TRY(g->ctx, ht_guard_refresh_claim(g, &norm, &change));
   finish(done, outcome, ht_guard_meets_goal(g, norm) ? HT_CONVERGED : HT_BROKE_DOWN);
   if (*outcome == HT_BROKE_DOWN)
-    snprintf(g->detail, HT_REPORT_TEXT, "p'Ap = %.3e at iteration %lld, the true residual %.2e ||b||", s->pap, (long long)s->iteration,
-             norm / g->norm_b);
+    snprintf(g->detail, HT_REPORT_TEXT, "p'Ap = %.3e at iteration %lld after products below FP64, and the guard was off", s->pap,
+             (long long)s->iteration);
   return HT_OK;
 }
 
@@ -114,7 +117,7 @@ static ht_status on_breakdown_unguarded(ht_guard *g, int *done, ht_outcome *outc
  * be to blame: go back and climb. In FP64 it is the matrix, or a direction that rounding has spoilt near the end: that gets
  * FUTILE_CLAIMS restarts. */
 static ht_status on_breakdown(ht_guard *g, ht_cg_event event, int *done, ht_outcome *outcome) {
-  if (!g->options->guard && has_read_low(g)) return on_breakdown_unguarded(g, done, outcome);
+  if (!g->options->guard && g->lowest_used < HT_LEVEL_64) return on_breakdown_unguarded(g, done, outcome);
   double norm, change, scale = curvature_scale(g), curvature = g->loop->state.pap / scale;
   if (ht_guard_lowest_level(g) < HT_LEVEL_64) {
     HT_TRY(g->ctx, ht_guard_refresh(g, &norm, &change));

@@ -12,12 +12,12 @@ ht_level ht_guard_lowest_level(const ht_guard *g) {
   return level;
 }
 
-/* A device changes levels within a run, and runs end by the clock: there the products tell. */
+/* A device changes levels within a run, and runs end by the clock: there the products tell. What is exact is no low level. */
 void ht_guard_note_lowest(ht_guard *g) {
   const double *bytes = g->loop->state.bytes_level;
   ht_level read = bytes[HT_LEVEL_16] > 0 ? HT_LEVEL_16 : bytes[HT_LEVEL_32] > 0 ? HT_LEVEL_32 : HT_LEVEL_64;
   ht_level lowest = g->loop->engine ? read : ht_guard_lowest_level(g);
-  if (lowest < g->lowest_used) g->lowest_used = lowest;
+  if (lowest < g->lowest_used && !ht_guard_is_exact(g, lowest)) g->lowest_used = lowest;
 }
 
 static void enforce_floor(ht_guard *g) {

@@ -151,18 +151,12 @@ ht_status ht_options_get(const ht_options *options, const char *name, char *text
   return HT_OK;
 }
 
-static void look_up(const void *options, const char *name, char text[HT_OPTION_TEXT_SIZE]) {
-  int i = 0;
-  while (strcmp(public_rows[i].name, name) != 0) i++; /* a row's needs name what there is */
-  ht_option_print(row_of[i], (const char *)options + base_of[i], text, HT_OPTION_TEXT_SIZE);
-}
-
 ht_status ht_options_check(const ht_options *options, const char *name) {
   HT_NEED(NULL, options);
   HT_NEED(options->ctx, name);
   int i = 0;
   HT_TRY(options->ctx, find(options->ctx, name, &i));
-  HT_TRY(options->ctx, ht_option_check_needs(options->ctx, &public_rows[i].info, options, look_up));
+  HT_TRY(options->ctx, ht_option_check_needs(options->ctx, &public_rows[i].info, COUNT(tables), tables, options));
   return HT_OK;
 }
 
@@ -201,7 +195,7 @@ static ht_status set_from_line(ht_options *options, const char *path, int number
   if (status == HT_OK) return HT_OK;
   char sentence[HT_ERROR_TEXT];
   snprintf(sentence, sizeof sentence, "%s", ctx->error);
-  HT_FAIL(ctx, status, "%s:%d: %.*s", path, number, (int)(sizeof sentence - 300), sentence);
+  HT_FAIL(ctx, status, "%s:%d: %s", path, number, sentence);
 }
 
 static ht_status read_lines(ht_options *options, FILE *file, const char *path) {

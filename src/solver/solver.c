@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/context.h"
+#include "base/words.h"
 #include "data/diagonal.h"
 #include "data/split.h"
 #include "halftone/version.h"
@@ -141,7 +142,8 @@ static void refuse(ht_solver *s, ht_outcome outcome, const char *format, ...) {
   va_list args;
   va_start(args, format);
   s->refused = outcome;
-  vsnprintf(s->refusal, sizeof s->refusal, format, args);
+  *s->refusal = 0;
+  ht_add_words_of(s->refusal, sizeof s->refusal, format, args);
   va_end(args);
 }
 

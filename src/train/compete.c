@@ -2,6 +2,7 @@
 #include "train/compete.h"
 #include <math.h>
 #include <stdio.h>
+#include "base/words.h"
 
 static const char *const names[HT_RIVALS] = {"learned", "fixed:f64", "fixed:f32", "fixed:bf16", "auto", "budget"};
 
@@ -111,13 +112,11 @@ ht_status ht_compete(const ht_competition *c, ht_contest *contest) {
 }
 
 void ht_contest_print(const ht_contest *c, const char *where, char *text, size_t size) {
-  size_t used = 0;
-  for (int k = 0; k < c->rivals && used < size; k++)
-    used += (size_t)snprintf(text + used, size - used, "%s%s %.3f", k ? ", " : "", names[k], c->time[k]);
-  if (used >= size) return;
+  *text = 0;
+  for (int k = 0; k < c->rivals; k++) ht_add_words(text, size, "%s%s %.3f", k ? ", " : "", names[k], c->time[k]);
   if (c->measured)
-    snprintf(text + used, size - used, " of FP64's time, measured on %s, good to %.1f %%", where,
-             100 * fmax(c->noise[c->winner], c->noise[HT_RIVAL_64]));
+    ht_add_words(text, size, " of FP64's time, measured on %s, good to %.1f %%", where,
+                 100 * fmax(c->noise[c->winner], c->noise[HT_RIVAL_64]));
   else
-    snprintf(text + used, size - used, " of FP64's time, by the model of %s", where);
+    ht_add_words(text, size, " of FP64's time, by the model of %s", where);
 }

@@ -13,6 +13,7 @@ static const ht_option_row rows[] = {
 #undef HT_OPTION_OWNER
 };
 enum { COUNT = sizeof rows / sizeof *rows };
+static const ht_option_table table = {rows, COUNT, 0};
 
 /* The rows as the public functions give them: dashes for underscores and the default as text. Built once. */
 static struct {
@@ -83,17 +84,11 @@ void ht_train_options_settle(ht_train_options *o) {
   if (o->entropy_weight < 0) o->entropy_weight = paper ? 0.02 : 0.002;
 }
 
-static void look_up(const void *options, const char *name, char text[HT_OPTION_TEXT_SIZE]) {
-  int i = 0;
-  while (strcmp(ht_train_option_at(i)->name, name) != 0) i++; /* a row's needs name what there is */
-  ht_train_options_print(options, i, text);
-}
-
 ht_status ht_train_options_check(ht_context *ctx, const ht_train_options *o, uint64_t given) {
   HT_CHECK(ctx, o->state != HT_STATE_FEATURES || o->reward == HT_REWARD_TIME, HT_BAD_OPTION,
            "the state features is trained with the reward time; use --reward auto");
   for (int i = 0; i < COUNT; i++)
-    if (given >> i & 1) HT_TRY(ctx, ht_option_check_needs(ctx, ht_train_option_at(i), o, look_up));
+    if (given >> i & 1) HT_TRY(ctx, ht_option_check_needs(ctx, ht_train_option_at(i), 1, &table, o));
   return HT_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/number.h"
 #include "base/random.h"
+#include "base/words.h"
 #include "halftone/version.h"
 #include "train/device.h"
 
@@ -115,7 +116,7 @@ static uint64_t check_of(const void *bytes, int64_t size) {
 static void print_options(const ht_train_options *options, char *text, size_t size) {
   ht_train_options o = lasting(options), usual;
   char value[HT_OPTION_TEXT_SIZE], usual_value[HT_OPTION_TEXT_SIZE];
-  size_t used = 0;
+  *text = 0;
   ht_train_options_set_defaults(&usual);
   usual.state = o.state;
   if (o.reward == HT_REWARD_PAPER) usual.reward = o.reward;
@@ -123,11 +124,10 @@ static void print_options(const ht_train_options *options, char *text, size_t si
   ht_train_options_settle(&usual);
   usual.state = HT_STATE_PAPER;
   usual.reward = HT_REWARD_TIME;
-  for (int i = 0; i < ht_train_option_count() && used < size; i++) {
+  for (int i = 0; i < ht_train_option_count(); i++) {
     ht_train_options_print(&o, i, value);
     ht_train_options_print(&usual, i, usual_value);
-    if (strcmp(value, usual_value) != 0)
-      used += (size_t)snprintf(text + used, size - used, "%s--%s %s", used ? " " : "", ht_train_option_at(i)->name, value);
+    if (strcmp(value, usual_value) != 0) ht_add_words(text, size, "%s--%s %s", *text ? " " : "", ht_train_option_at(i)->name, value);
   }
 }
 
@@ -226,15 +226,28 @@ static ht_status take_up(ht_trainer *t, const void *bytes, const header *h) {
   return HT_OK;
 }
 
+/* Names alone may differ. */
+static ht_status check_same(const ht_trainer *t, const header *h) {
+  header now;
+  if (h->fingerprint == fingerprint(t)) return HT_OK;
+  fill_header(t, 0, &now);
+  const char *had = *h->options ? h->options : "the usual options", *given = *now.options ? now.options : "the usual options";
+  HT_CHECK(t->ctx, !strcmp(had, given), HT_BAD_FORMAT,
+           "the training that is to be resumed had %s, and this one has %s: give the same options, or begin anew", had, given);
+  HT_CHECK(t->ctx, !strcmp(h->trained_on, now.trained_on), HT_BAD_FORMAT,
+           "the training that is to be resumed was on %s, and this one is on %s: give the same matrices, or begin anew", h->trained_on,
+           now.trained_on);
+  HT_FAIL(t->ctx, HT_BAD_FORMAT, "the training that is to be resumed was on %s, and %s now: give the same matrices, or begin anew",
+          h->trained_on, t->matrices == 1 ? "that has other entries" : "some of those are others");
+}
+
 ht_status ht_trainer_resume(ht_trainer *t, const void *bytes, int64_t size) {
   HT_NEED(NULL, t);
   HT_NEED(t->ctx, bytes);
   header h;
   HT_CHECK(t->ctx, !t->prepared, HT_BAD_ARGUMENT, "a training that has begun cannot take up another");
   HT_TRY(t->ctx, read_header(t->ctx, bytes, size, &h));
-  HT_CHECK(t->ctx, h.fingerprint == fingerprint(t), HT_BAD_FORMAT,
-           "the training that is to be resumed was on %s with %s: give the same matrices and options, or begin anew", h.trained_on,
-           *h.options ? h.options : "the usual options");
+  HT_TRY(t->ctx, check_same(t, &h));
   HT_CHECK(t->ctx, !t->options.lanes || t->options.lanes == h.lanes, HT_BAD_FORMAT,
            "the training that is to be resumed had %s, and not %lld", ht_number_of(h.lanes, "lane").text, (long long)t->options.lanes);
   t->options.lanes = h.lanes;
@@ -248,27 +261,23 @@ ht_status ht_trainer_resume(ht_trainer *t, const void *bytes, int64_t size) {
 
 /* ---- what a state tells of itself ---- */
 
-static const char *const names[] = {"kind", "reward", "trained_on", "options", "seed", "episodes", "updates", "transitions", "version"};
-enum { COUNT = sizeof names / sizeof *names };
-
-int ht_train_state_about_count(void) { return COUNT; }
-
-ht_status ht_train_state_about_at(ht_context *ctx, const void *bytes, int64_t size, int index, const char **name, char *text,
-                                  size_t text_size) {
+ht_status ht_train_state_about(ht_context *ctx, const void *bytes, int64_t size, ht_about_fn tell, void *user) {
   header h;
   HT_NEED(NULL, ctx);
   HT_NEED(ctx, bytes);
-  HT_NEED(ctx, name);
-  HT_NEED(ctx, text);
-  HT_CHECK(ctx, index >= 0 && index < COUNT, HT_BAD_ARGUMENT, "a state tells lines 0 to %d of itself, and was asked for %d", COUNT - 1,
-           index);
+  HT_NEED(ctx, tell);
   HT_TRY(ctx, read_header(ctx, bytes, size, &h));
-  const char *texts[COUNT] = {h.kind, h.reward, h.trained_on, h.options, NULL, NULL, NULL, NULL, h.version};
-  const int64_t numbers[COUNT] = {0, 0, 0, 0, h.seed, h.episodes, h.updates, h.transitions, 0};
-  *name = names[index];
-  if (texts[index])
-    snprintf(text, text_size, "%s", texts[index]);
-  else
-    snprintf(text, text_size, "%lld", (long long)numbers[index]);
+  const struct {
+    const char *name, *text; /* without a text the number */
+    int64_t number;
+  } lines[] = {
+      {"kind", h.kind, 0},      {"reward", h.reward, 0},        {"trained_on", h.trained_on, 0}, {"options", h.options, 0},
+      {"seed", NULL, h.seed},   {"episodes", NULL, h.episodes}, {"updates", NULL, h.updates},    {"transitions", NULL, h.transitions},
+      {"version", h.version, 0}};
+  for (size_t k = 0; k < sizeof lines / sizeof *lines; k++) {
+    char number[32];
+    snprintf(number, sizeof number, "%lld", (long long)lines[k].number);
+    tell(user, lines[k].name, lines[k].text ? lines[k].text : number);
+  }
   return HT_OK;
 }

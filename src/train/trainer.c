@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/random.h"
+#include "base/words.h"
 #include "train/device.h"
 #include "train/saving.h"
 
@@ -62,8 +63,7 @@ ht_status ht_trainer_add_matrix(ht_trainer *t, const ht_matrix *matrix, const ch
   HT_NEED(t->ctx, name);
   HT_CHECK(t->ctx, !t->prepared, HT_BAD_ARGUMENT, "matrices cannot be added to a training that has begun");
   HT_CHECK(t->ctx, t->matrices < HT_MOST_MATRICES, HT_BAD_ARGUMENT, "a training takes at most %d matrices", HT_MOST_MATRICES);
-  size_t length = strlen(t->trained_on);
-  snprintf(t->trained_on + length, sizeof t->trained_on - length, "%s%s", length ? ", " : "", name);
+  ht_add_words(t->trained_on, sizeof t->trained_on, "%s%s", *t->trained_on ? ", " : "", name);
   t->matrix[t->matrices++] = matrix;
   return HT_OK;
 }

@@ -31,6 +31,8 @@ class LearnedPolicies(Cli):
         self.assertIn("every 4 iterations, learned in 0 episodes on nothing", report["policy_chosen"])
         self.assertEqual(report["options"]["policy"], policy)
         self.assertEqual(report["iterations"], self.solves(self.a, "--policy", "fixed:f64")["iterations"])
+        name = "a-policy-with-a-rather-long-name-of-which-nothing-is-to-be-left-out"
+        self.assertEqual(self.solves(self.a, "--policy", write_policy(self.path(f"{name}.safetensors")))["policy"], f"learned:{name}")
         status, out, err = run("bench", self.a, "--repeat", "1", "--policy", f"fixed:f64,{policy}")
         self.assertEqual((status, err), (0, ""))
         self.assertIn("learned:mine", out)

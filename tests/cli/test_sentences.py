@@ -108,6 +108,26 @@ class Sentences(Cli):
         chosen = self.solves(self.a, "--policy", "learned")["policy_chosen"]
         self.assertRegex(chosen, r"episodes on (at least )?\d+ matrices$")
 
+    def test_a_long_list_is_cut_at_a_name(self):
+        p, state = self.path("p.safetensors"), self.path("state")
+        matrices = [self.path(f"a-matrix-with-a-rather-long-name-{k}.mtx") for k in range(14)]
+        for k, matrix in enumerate(matrices):
+            self.show("gen", "stencil2d", "--size", 6, "--coefficients", "lognormal", "--seed", k, "-o", matrix)
+        self.show("train", *matrices, "-o", p, "--save", state, "--episodes", "1", "--hidden", "1", "--compete", "no")
+        for file in (p, state):
+            told = json.loads(self.show("info", file, "--json"))["trained_on"]
+            self.assertTrue(told.endswith(".mtx, ..."), told)
+            self.assertEqual(told.split(", ")[:-1], [m.name for m in matrices[:told.count(",")]])
+        self.assertIn(f"on at least {told.count(',')} matrices", self.solves(self.a, "--policy", f"learned:{p}")["policy_chosen"])
+
+    def test_a_verdict_does_not_contradict_the_report(self):
+        for rtol in ("0", "1e-300", "1e-17"):
+            for more in ([], ["--no-guard", "--policy", "fixed:bf16"], ["--stopping", "paper"]):
+                report = self.solves(self.a, "-b", "random:1", "--rtol", rtol, *more, status=1)
+                self.assertNotRegex(report["detail"], r"true (one|residual)\D*\d")
+                if report["residual_recursive"] > report["tolerance"]:
+                    self.assertNotRegex(report["detail"], "(meets|met) the tolerance")
+
     def test_counts_of_one_are_singular(self):
         one, p = self.made("one.mtx", self.HEAD + "1 1 1\n1 1 2\n"), self.path("p.safetensors")
         out = self.show("solve", self.a) + self.show("solve", one) + self.show("info", one) + self.show("convert", one, "-o", self.path("one.npz")) + self.show("bench", one, "--repeat", "1")

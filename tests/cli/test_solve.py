@@ -168,6 +168,11 @@ class Matrices(Cli):
         self.fails("memory is exhausted", "gen", "stencil3d", "--points", "27", "--size", "200", "-o", g, preexec_fn=limit)
         self.assertFalse(g.exists())
 
+    def test_exact_products_are_none_below_fp64(self):
+        a = self.made("hidden.mtx", self.HEAD + "3 3 5\n1 1 1\n2 1 2\n2 2 1\n3 2 1\n3 3 1\n")
+        for policy in ("fixed:f64", "fixed:bf16", "auto"):
+            self.assertEqual(self.solves(a, "-b", "random:1", "--no-guard", "--policy", policy, status=1)["outcome"], "indefinite")
+
     def test_indefinite_and_singular(self):
         exchange = self.made("e.mtx", self.HEAD + "2 2 1\n2 1 1\n")
         b = self.path("b.mtx")

@@ -78,7 +78,14 @@ class Train(Cli):
         self.assertEqual((about["kind"], about["seed"], about["trained_on"], about["options"]), ("tiles", "7", "a.mtx", "--seed 7 --learning-rate 0.001"))
         shown = run("info", state)[1]
         self.assertIn(f"halftone train a.mtx {about['options']} --resume {state}", shown)
-        self.fails([str(state), "--seed 7"], "train", self.a, "-o", policy, "--resume", state)
+        self.fails([str(state), "had --seed 7 --learning-rate 0.001, and this one has the usual options: give the same options"], "train", self.a, "-o", policy, "--resume", state)
+        self.fails("and this one has --seed 8 --learning-rate 0.001:", "train", self.a, "-o", policy, "--resume", state, "--seed", "8", "--learning-rate", "1e-3")
+        other, same_name = self.path("b.mtx"), self.dir / "other" / "a.mtx"
+        same_name.parent.mkdir()
+        run("gen", "stencil2d", "--size", "12", "--coefficients", "lognormal", "--seed", "4", "-o", other)
+        same_name.write_bytes(other.read_bytes())
+        for matrix, words in ((other, "was on a.mtx, and this one is on b.mtx: give the same matrices"), (same_name, "was on a.mtx, and that has other entries now")):
+            self.fails([str(state), words], "train", matrix, "-o", policy, "--resume", state, *about["options"].split())
         self.train("-o", policy, "--episodes", "20", *about["options"].split(), "--resume", state)
         self.fails("only with a matrix", "info", state, "--steps", "3")
         with open(state, "rb") as piped:
@@ -95,8 +102,11 @@ class Train(Cli):
     def test_a_matrix_is_given_once(self):
         link, policy = self.path("link.mtx"), self.path("p.safetensors")
         link.symlink_to(self.a)
-        for other in (self.a, link, self.a.parent / "." / self.a.name):
-            self.fails("give each matrix once", "train", self.a, other, "-o", policy)
+        copy, converted = self.made("copy.mtx", self.a.read_text()), self.path("copy.npz")
+        run("convert", self.a, "-o", converted)
+        for other in (self.a, link, self.a.parent / "." / self.a.name, copy, converted):
+            self.fails([str(self.a), str(other), "give each matrix once"], "train", self.a, other, "-o", policy)
+        self.fails("only one of the matrices", "train", "-", "-", "-o", policy)
 
     def test_refusals(self):
         policy = self.path("p.safetensors")

@@ -60,7 +60,17 @@ class Usage(Cli):
         self.fails("one word too many", "solve", self.a, self.a)
         self.fails("needs a matrix file", "solve")
         self.fails("needs a file", "convert", self.a)
-        self.fails("--repeat", "bench", self.a, "--repeat", "0")
+        for repeat in ("0", "4294967297", "0x1", "", "1.5"):
+            self.fails(["--repeat takes a whole number from 1 to", f"'{repeat}'"], "bench", self.a, "--repeat", repeat)
+        for hexadecimal in ("0x10", "0X1p4", "-0x1", " 16"):
+            for option in ("--rtol", "--max-iterations", "--time-limit"):
+                self.fails([f"{option[2:]} takes a number", f"'{hexadecimal}'"], "solve", self.a, option, hexadecimal)
+            self.fails("max-iterations takes a number", "solve", self.a, "--config", self.made("c.txt", "max-iterations = 0x10"))
+            self.fails("size takes a number", "gen", "stencil2d", "--size", hexadecimal, "-o", self.path("g.mtx"))
+            self.fails("episodes takes a number", "train", self.a, "-o", self.path("p"), "--episodes", hexadecimal)
+            self.fails("--steps takes", "info", self.a, "--steps", hexadecimal)
+            self.fails("--threads takes", "info", self.a, "--threads", hexadecimal)
+        self.fails("'f64,budget:0x1p-4'", "train", self.a, "-o", self.path("p"), "--state", "features", "--actions", "f64,budget:0x1p-4")
         self.fails("--steps", "info", self.a, "--steps", "many")
         self.fails("between them", "bench", self.a, "--policy", "auto,,auto")
         self.fails("needs a kind", "gen", "-o", self.path("g.mtx"))
@@ -72,9 +82,10 @@ class Usage(Cli):
                                       ("--policy-interval", "--policy auto|", "solve", self.a, "--policy", "fixed:f32", "--policy-interval", "4"),
                                       ("--precond-block", "--precond block-jacobi", "solve", self.a, "--precond-block", "4"),
                                       ("--ic-shift", "--precond ic0", "solve", self.a, "--ic-shift", "0.1"),
-                                      ("--column-sums", "--format tilecsc or --engine paper", "solve", self.a, "--no-column-sums"),
+                                      ("--column-sums", "--format tilecsc or --engine paper, and --policy auto|fixed:f32", "solve", self.a, "--no-column-sums"),
+                                      ("--column-sums", "--format tilecsc", "solve", self.a, "--no-column-sums", "--format", "tilecsc", "--policy", "fixed:f64"),
                                       ("--tile-rows", "--format auto|split|tilecsc", "solve", self.a, "--format", "csr", "--tile-rows", "64"),
-                                      ("--policy", "--format", "solve", self.a, "--format", "csr", "--policy", "fixed:f32"),
+                                      ("--policy", "--format auto|split|tilecsc; give", "solve", self.a, "--format", "csr", "--policy", "budget"),
                                       ("--trace", "--report", "solve", self.a, "--trace"),
                                       ("--ic-shift", "--precond ic0", "bench", self.a, "--ic-shift", "0.1"),
                                       ("--seed", "--coefficients lognormal|jumps", "gen", "stencil2d", "--seed", "1", "-o", g),
@@ -84,13 +95,16 @@ class Usage(Cli):
                                       ("--steps", "a matrix", "info", "--steps", "3")):
             self.fails([f"{option} has an effect only with {needs}", f"leave {option} out"], *words)
         self.fails("no trace", "bench", self.a, "--trace")
+        self.assertEqual(run("solve", self.a, "--trace=no", "--quiet")[0::2], (0, ""))
+        self.assertEqual(run("bench", self.a, "--no-trace", "--repeat", "1")[0::2], (0, ""))
         self.fails("leave", "gen", "--list", "wathen")
         self.fails("leave", "help", "--man", "solve")
         self.fails("no kinds", "help", "solve", "wathen")
         self.assertFalse(g.exists() or p.exists())
 
     def test_an_option_with_an_effect_is_taken(self):
-        for options in (["--policy", "budget", "--budget-eta", "0.1"], ["--format", "csr", "--policy", "fixed:f64"], ["--policy", "learned", "--policy-interval", "4"]):
+        for options in (["--policy", "budget", "--budget-eta", "0.1"], ["--format", "csr", "--policy", "fixed:f64"], ["--policy", "learned", "--policy-interval", "4"],
+                        ["--no-column-sums", "--format", "tilecsc", "--policy", "learned"], ["--no-column-sums", "--format", "tilecsc"]):
             self.solves(self.a, *options)
         self.assertEqual(run("bench", self.a, "--policy", "fixed:f64,budget", "--budget-theta", "0.1", "--repeat", "1")[0::2], (0, ""))
         self.fails("--budget-theta", "bench", self.a, "--policy", "fixed:f64,rule", "--budget-theta", "0.1")
@@ -98,12 +112,16 @@ class Usage(Cli):
         self.assertEqual(run("bench", self.a, "--repeat", "1", "--format", "csr")[0::2], (0, ""))
 
     def test_a_config_file_may_say_more_than_has_an_effect(self):
-        config = self.made("c.txt", "ic-shift = 0.1\nrtol = 1e-8\n")
-        status, out, err = run("solve", self.a, "--config", config)
+        for line, needs in (("ic-shift = 0.1", "--ic-shift has an effect only with --precond ic0"), ("trace = yes", "--trace has an effect only with --report"),
+                            ("policy = budget\nformat = csr", "--policy has an effect only with --format auto|split|tilecsc")):
+            self.fails(needs, "solve", self.a, "--config", self.made("vain.txt", line))
+        self.fails("no trace", "bench", self.a, "--config", self.made("vain.txt", "trace = yes"))
+        config = self.made("c.txt", "ic-shift = 0.1\nprecond = ic0\nrtol = 1e-8\n")
+        status, out, err = run("solve", self.a, "--config", config, "--precond", "none")
         self.assertEqual((status, len(err.splitlines())), (0, 1))
         self.assertIn(f"{config}: --ic-shift has an effect only with --precond ic0", err)
-        self.assertEqual(run("solve", self.a, "--config", config, "--quiet")[2], "")
-        self.assertEqual(run("solve", self.a, "--config", config, "--precond", "ic0")[2], "")
+        self.assertEqual(run("solve", self.a, "--config", config, "--precond", "none", "--quiet")[2], "")
+        self.assertEqual(run("solve", self.a, "--config", self.made("c.txt", "ic-shift = 0.1"), "--precond", "ic0")[2], "")
 
     def test_a_file_is_named_once(self):
         x, y = self.path("x.mtx"), self.path("y.mtx")

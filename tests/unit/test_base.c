@@ -11,6 +11,7 @@
 #include "base/context.h"
 #include "base/number.h"
 #include "base/sum.h"
+#include "base/words.h"
 #include "halftone/options.h"
 #include "halftone/report.h"
 #include "halftone/version.h"
@@ -54,6 +55,24 @@ static void long_sentences_and_trails_are_cut(void **state) {
   assert_int_equal(deep(ctx, 300), HT_INTERNAL);
   assert_true(strlen(ht_context_error(ctx)) < HT_ERROR_TEXT);
   assert_true(strlen(ht_context_trail(ctx)) < HT_TRAIL_TEXT);
+}
+
+static void texts_are_cut_at_words(void **state) {
+  char text[16];
+  (void)state;
+  ht_print_words(text, sizeof text, "%s", "three words fit");
+  assert_string_equal(text, "three words fit");
+  ht_print_words(text, sizeof text, "%s", "three words do not fit");
+  assert_string_equal(text, "three words ...");
+  ht_print_words(text, sizeof text, "one, two");
+  assert_false(ht_is_cut(text));
+  for (int k = 0; k < 3; k++) ht_add_words(text, sizeof text, "%s", k ? "" : ", three, four");
+  assert_string_equal(text, "one, two, ...");
+  assert_true(ht_is_cut(text));
+  ht_print_words(text, sizeof text, "a%s", "wordthatistoolong");
+  assert_string_equal(text, "awordthatist...");
+  ht_print_words(text, sizeof text, "awordthatis\xc3\xa9%s", "toolong");
+  assert_string_equal(text, "awordthatis...");
 }
 
 static void every_status_and_outcome_has_its_words(void **state) {
@@ -165,6 +184,7 @@ static void options_say_what_they_need(void **state) {
     int has_effect;
   } cases[] = {{"ic-shift", "precond", "jacobi", 0},          {"ic-shift", "precond", "ic0", 1},
                {"column-sums", "format", "split", 0},         {"column-sums", "format", "tilecsc", 1},
+               {"column-sums", "policy", "fixed:f64", 0},     {"column-sums", "policy", "budget", 0},
                {"column-sums", "engine", "paper", 1},         {"budget-theta", "policy", "rule", 0},
                {"budget-theta", "policy", "learned", 1},      {"budget-theta", "policy", "learned:a.safetensors", 1},
                {"policy-interval", "policy", "fixed:f64", 0}, {"rtol", "policy", "fixed:f64", 1}};
@@ -186,6 +206,8 @@ static void options_say_what_they_need(void **state) {
   assert_string_equal(needs, "--format tilecsc|csr or --policy learned");
   ht_option_needs_text(&(ht_option_info){.needs = "format=tilecsc|csr policy=learned*"}, needs, 20);
   assert_true(strlen(needs) < 20);
+  ht_option_needs_text(&(ht_option_info){.name = "policy", .needs = "a=1 b=2 & policy=auto c=3"}, needs, sizeof needs);
+  assert_string_equal(needs, "--a 1 or --b 2, and --c 3");
   ht_option_needs_text(NULL, needs, sizeof needs);
   assert_string_equal(needs, "");
 }
@@ -341,6 +363,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       WITH_CONTEXT(an_error_leaves_a_sentence_and_a_trail),
       WITH_CONTEXT(long_sentences_and_trails_are_cut),
+      cmocka_unit_test(texts_are_cut_at_words),
       cmocka_unit_test(every_status_and_outcome_has_its_words),
       WITH_CONTEXT(memory_is_aligned_and_overflow_is_refused),
       cmocka_unit_test(the_nth_allocation_fails_cleanly),

@@ -143,9 +143,9 @@ static void test_refused(void **state) {
       {2, NULL, columns, values, HT_COPY, HT_BAD_ARGUMENT, "NULL"},
       {2, falling, columns, values, HT_COPY, HT_BAD_ARGUMENT, "row_start[2] is 2 after 3"},
       {2, late, columns, values, HT_COPY, HT_BAD_ARGUMENT, "row_start[0]"},
-      {2, start, negative, values, HT_COPY, HT_BAD_MATRIX, "row 0 (from 0): column -1"},
-      {2, start, beyond, values, HT_BORROW, HT_BAD_MATRIX, "row 1 (from 0): column 2"},
-      {2, start, columns, infinite, HT_COPY, HT_BAD_MATRIX, "row 1, column 1 (from 0)"},
+      {2, start, negative, values, HT_COPY, HT_BAD_MATRIX, "row 0, counted from 0: column -1"},
+      {2, start, beyond, values, HT_BORROW, HT_BAD_MATRIX, "row 1, counted from 0: column 2"},
+      {2, start, columns, infinite, HT_COPY, HT_BAD_MATRIX, "row 1, column 1, counted from 0:"},
       {2, start, unsorted, values, HT_BORROW, HT_BAD_MATRIX, "must ascend"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -116,7 +116,7 @@ static const struct {
     {"%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1 1\n", HT_BAD_FORMAT, "text:3: a pattern has two numbers"},
     {SYMMETRIC "2 2 3\n1 1 1\n2 2 1\n", HT_BAD_FORMAT, "text:4: the file ends after 2 of the 3"},
     {SYMMETRIC "2 2 1\n1 1 1\n%\n\n2 2 1\n", HT_BAD_FORMAT, "text:6: more entries than the 1 that line 2 declares"},
-    {GENERAL "1 1 2\n1 1 1e308\n1 1 1e308\n", HT_BAD_MATRIX, "overflows"},
+    {GENERAL "1 1 2\n1 1 1e308\n1 1 1e308\n", HT_BAD_MATRIX, "row 1, column 1, counted from 1, overflows"},
     {SYMMETRIC "3 3 4\n2 1 5\n1 2 5\n3 1 7\n1 1 1\n", HT_BAD_MATRIX, "in one only"},
     {SYMMETRIC "2 2 2\n2 1 5\n1 2 6\n", HT_BAD_MATRIX, "different values"},
     {"PK\3\4 this is not really a zip archive of any kind", HT_BAD_FORMAT, "zip archive is damaged"},

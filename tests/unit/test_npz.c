@@ -185,7 +185,7 @@ static void test_refused(void **state) {
   add_array(&z, "shape.npy", "<i8", "(2,)", (int64_t[2]){3, 3}, 16, 0);
   add_array(&z, "data.npy", "<f8", "(6,)", six, sizeof six, 0);
   add_array(&z, "row.npy", "<i4", "(6,)", index, sizeof index, 0);
-  REFUSED(HT_BAD_FORMAT, "entry 3 (from 0) is 3");
+  REFUSED(HT_BAD_FORMAT, "entry 3, counted from 0, is 3");
   add_array(&z, "format.npy", "|S3", "()", "csr", 3, 0);
   add_array(&z, "shape.npy", "<i8", "(2,)", (int64_t[2]){3, 3}, 16, 0);
   add_array(&z, "data.npy", "<f8", "(6,)", six, sizeof six, 0);

@@ -59,6 +59,8 @@ static int teardown(void **state) {
     if ((call) != HT_BAD_ARGUMENT) fail_msg("%s is not refused", #call);                                                                   \
   } while (0)
 
+static void ignore_line(void *user, const char *name, const char *text) { (void)user, (void)name, (void)text; }
+
 static void arguments(void **state) {
   const world *w = *state;
   const char *const names[] = {"size", NULL}, *const values[] = {"3", "3"};
@@ -74,10 +76,10 @@ static void arguments(void **state) {
   ht_matrix *m;
   REFUSED(ht_about_at(w->ctx, 0, NULL, text, sizeof text));
   REFUSED(ht_about_at(w->ctx, 0, &name, NULL, sizeof text));
-  REFUSED(ht_policy_about_at(w->ctx, NULL, 0, &name, text, sizeof text));
-  REFUSED(ht_policy_about_at(w->ctx, "p.safetensors", 0, NULL, text, sizeof text));
-  REFUSED(ht_policy_about_at(w->ctx, "p.safetensors", 0, &name, NULL, sizeof text));
-  REFUSED(ht_policy_about_at(w->ctx, "p.safetensors", ht_policy_about_count(), &name, text, sizeof text));
+  REFUSED(ht_policy_about(w->ctx, NULL, ignore_line, NULL));
+  REFUSED(ht_policy_about(w->ctx, "p.safetensors", NULL, NULL));
+  REFUSED(ht_train_state_about(w->ctx, NULL, 0, ignore_line, NULL));
+  REFUSED(ht_train_state_about(w->ctx, text, sizeof text, NULL, NULL));
   REFUSED(ht_generate(w->ctx, NULL, 0, NULL, NULL, &m));
   REFUSED(ht_generate(w->ctx, "stencil2d", 1, NULL, values, &m));
   REFUSED(ht_generate(w->ctx, "stencil2d", 1, names, NULL, &m));
@@ -149,7 +151,8 @@ static void objects(void **state) {
   ht_facts facts;
   ht_train_report report;
   REFUSED_SILENTLY(ht_about_at(NULL, 0, &name, text, sizeof text));
-  REFUSED_SILENTLY(ht_policy_about_at(NULL, "p.safetensors", 0, &name, text, sizeof text));
+  REFUSED_SILENTLY(ht_policy_about(NULL, "p.safetensors", ignore_line, NULL));
+  REFUSED_SILENTLY(ht_train_state_about(NULL, text, sizeof text, ignore_line, NULL));
   REFUSED_SILENTLY(ht_context_create(NULL));
   REFUSED_SILENTLY(ht_context_create_with(NULL, NULL));
   REFUSED_SILENTLY(ht_context_set_threads(NULL, 1));

@@ -102,7 +102,7 @@ static const struct {
     {ARRAY "3 1\n1\nnan\n3\n", 3, HT_BAD_VECTOR, "text:4: the value nan is not finite"},
     {"%%MatrixMarket matrix array real symmetric\n2 2\n1\n2\n3\n", 2, HT_BAD_VECTOR, "general"},
     {GENERAL "3 2000000000 1\n1 1 1\n", 3, HT_BAD_VECTOR, "most vectors are empty"},
-    {GENERAL "2 1 2\n1 1 1e308\n1 1 1e308\n", 2, HT_BAD_VECTOR, "overflows"},
+    {GENERAL "2 1 2\n1 1 1e308\n1 1 1e308\n", 2, HT_BAD_VECTOR, "row 1, column 1, counted from 1, overflows"},
     {"%%MatrixMarket vector coordinate real general\n4 1\n1 1\n", 4, HT_UNSUPPORTED, "vector"},
 };
 

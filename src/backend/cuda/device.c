@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/number.h"
+#include "base/words.h"
 
 enum { LEAST_CAPABILITY = 80, HOST_SCALARS = 64 };
 
@@ -224,7 +225,7 @@ void ht_cuda_about(ht_context *ctx, char *text, size_t size) {
   char release[64];
   int count = 0;
   if (ht_cuda_driver_find(ctx, &driver) != HT_OK) {
-    snprintf(text, size, "compiled in for " HT_CUDA_TARGETS "; %s", ctx->error);
+    ht_print_words(text, size, "compiled in for " HT_CUDA_TARGETS "; %s", ctx->error);
     ht_context_clear_error(ctx);
     return;
   }
@@ -233,14 +234,14 @@ void ht_cuda_about(ht_context *ctx, char *text, size_t size) {
   snprintf(text, size, "compiled in for " HT_CUDA_TARGETS "; driver %sfor CUDA %d.%d; %s", release, driver->version / 1000,
            driver->version % 1000 / 10, ht_number_of(count, "GPU").text);
   for (int i = 0; i < count; i++) {
-    size_t used = strlen(text), bytes = 0;
+    size_t bytes = 0;
     char name[128] = "";
     CUdevice device;
     if (driver->cuDeviceGet(&device, i) != CUDA_SUCCESS || driver->cuDeviceGetName(name, sizeof name, device) != CUDA_SUCCESS ||
         driver->cuDeviceTotalMem(&bytes, device) != CUDA_SUCCESS)
       continue;
     int level = capability(driver, device);
-    snprintf(text + used, size - used, "; %d: %s, %.1f GiB, %d multiprocessors, capability %d.%d", i, name, (double)bytes / 1073741824.0,
-             attribute(driver, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), level / 10, level % 10);
+    ht_add_words(text, size, "; %d: %s, %.1f GiB, %d multiprocessors, capability %d.%d", i, name, (double)bytes / 1073741824.0,
+                 attribute(driver, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), level / 10, level % 10);
   }
 }

@@ -202,13 +202,12 @@ static unsigned persistent_shared(const ht_engine *e) { return (unsigned)(e->cud
 
 /* Units that a block keeps decoded in shared memory, beside p and what else of a patch lies there. */
 static int units_kept(const ht_engine *e, int level) {
-  static const int64_t value_bytes[HT_LEVELS] = {4, 8, 16};
   const ht_store *store = e->store;
-  int64_t columns = store->view.patch_rows + store->rows->halo_most, unit = (value_bytes[level] + 4) * HT_WARP + 8;
+  int64_t columns = store->view.patch_rows + store->rows->halo_most;
   if (e->v.inverse_blocks) columns += 2 * store->view.patch_rows;                   /* two vectors more */
   if (level == HT_LEVEL_64 && e->long_halos) columns += 2 * store->rows->halo_most; /* messages */
   int64_t rest = e->cuda->shared_block_bytes - HT_STATIC_SHARED - (columns + 4) * 8;
-  return smaller(rest > 0 ? rest / unit : 0, INT32_MAX);
+  return smaller(rest > 0 ? rest / ht_cuda_unit_shared(level) : 0, INT32_MAX);
 }
 
 static int64_t most_units(const ht_store *store) {
@@ -627,12 +626,12 @@ static void add_bytes(const ht_engine *e, ht_cg_state *s, int64_t iterations) {
   static const double width[HT_LEVELS] = {HT_WARP * 4, HT_WARP * 8, HT_WARP * 16};
   const ht_store_view *a = &e->store->view;
   const ht_cuda_cg_scalars *told = e->v.told;
-  double rest = 2 + (HT_WARP * 4 + 4) * (a->units ? (double)a->index_units / (double)a->units : 0); /* of a unit, beside its values */
   double groups = told->level_groups[0] + told->level_groups[1] + told->level_groups[2];
   if (!(groups > 0)) { /* one level for all */
     s->bytes_level[e->highest] += (double)iterations * e->store->info.bytes_whole[e->highest];
     return;
   }
+  double rest = (double)ht_cuda_store_bytes_beside(a) / (double)a->units; /* of a unit, beside its values */
   double rows = (double)iterations * ((double)a->padded * 8 + (double)a->slices * 16);
   for (int level = 0; level < HT_LEVELS; level++)
     s->bytes_level[level] += told->level_groups[level] * (width[level] + rest) + rows * told->level_groups[level] / groups;

@@ -52,8 +52,9 @@ static inline int64_t ht_cuda_padded(int64_t n, int64_t block) {
   return (blocks + fit - 1) / fit * HT_COLUMN_BLOCK;
 }
 
-/* Shared memory of the persistent engine's blocks: what its kernels declare, and what a unit takes decoded. */
-enum { HT_STATIC_SHARED = 4096, HT_UNIT_SHARED = (16 + 4) * HT_WARP + 8 };
+/* Shared memory of the persistent engine's blocks: what its kernels declare, and what a unit takes decoded at a level. */
+enum { HT_STATIC_SHARED = 4096 };
+static inline int64_t ht_cuda_unit_shared(int level) { return ((4 << level) + 4) * HT_WARP + 8; }
 
 /* Entries that there are places for. */
 static inline int64_t ht_cuda_store_entries(const ht_store_view *v) { return v->units * HT_WARP * 2 + v->ragged_entries; }

@@ -314,7 +314,8 @@ static ht_status make_halos(ht_store *store, const ht_csr_view *a) {
 /* Where the persistent engine has room for each slice's ragged unit, beside its vectors and two that block-Jacobi takes. */
 static int ragged_fit(const ht_store *store) {
   int64_t slices = store->rows->patch_slices_most, columns = 3 * store->plan.patch_rows + store->rows->halo_most;
-  return may_be_ragged(slices) && columns * 8 + slices * HT_UNIT_SHARED + HT_STATIC_SHARED + 64 <= store->cuda->shared_block_bytes;
+  return may_be_ragged(slices) &&
+         columns * 8 + slices * ht_cuda_unit_shared(HT_LEVEL_64) + HT_STATIC_SHARED + 64 <= store->cuda->shared_block_bytes;
 }
 
 static ht_status make_patches(ht_store *store, const ht_csr_view *a) {
