@@ -5,7 +5,7 @@
 #include "base/context.h"
 #include "base/fingerprint.h"
 
-typedef enum ht_kept_kind { HT_KEPT_ORDER, HT_KEPT_ARRANGEMENT, HT_KEPT_UNKNOWNS } ht_kept_kind;
+typedef enum ht_kept_kind { HT_KEPT_ORDER, HT_KEPT_ARRANGEMENT, HT_KEPT_NODES } ht_kept_kind;
 
 enum { HT_KEPT_CHOICES = 5 };
 

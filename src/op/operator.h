@@ -27,7 +27,8 @@ struct ht_operator {
   const ht_split_view *split;   /* for the fused engine, or NULL */
   const double *diagonal;       /* with a store: of A as it is when the operator is made or updated, borrowed; NULL: it is looked for */
   int64_t engine_block;         /* with a store: unknowns that its order keeps together for the engine's block-Jacobi, or 0 */
-  int unknowns_per_node;        /* with a store: unknowns that share their neighbours, 1 where that is not so */
+  int unknowns_per_node;        /* unknowns that share their neighbours, 1 where that is not so; 0: not looked for */
+  double slenderness;           /* of the mesh, where there are several (data/slender.h); else 0 */
   ht_store *store;              /* for the backend's own engine, or NULL: its order of the unknowns is its own, so `order` is NULL */
   const ht_tilecsc_view *tiles; /* for the paper's engine: the arrays in the backend's memory, or NULL */
   const ht_csr_view *csr;       /* A as it was given, in the backend's memory, or NULL */

@@ -2,6 +2,7 @@
 #include <math.h>
 #include "data/order.h"
 #include "data/order_cache.h"
+#include "data/slender.h"
 #include "data/split.h"
 #include "op/operator.h"
 
@@ -130,6 +131,8 @@ ht_status ht_operator_create_split(ht_context *ctx, const ht_backend *backend, c
                            .order = op->split->order,
                            .ordering = op->base.ordering,
                            .time_ordering_s = op->base.time_ordering_s,
+                           .unknowns_per_node = graph.block,
+                           .slenderness = ht_slenderness(ctx, &a, graph.block),
                            .split = &op->split->view};
   *out = &op->base;
 done:

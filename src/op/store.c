@@ -5,6 +5,7 @@
 #include "data/diagonal.h"
 #include "data/order.h"
 #include "data/order_cache.h"
+#include "data/slender.h"
 #include "op/operator.h"
 
 enum { PARALLEL_FROM = 20000 }; /* rows */
@@ -148,19 +149,25 @@ static ht_status create_store(store_operator *op, const ht_operator_options *opt
   return status;
 }
 
-/* Unknowns a node, looked for once a pattern. */
-static int find_unknowns(ht_context *ctx, const ht_csr_view *a, const ht_fingerprint *pattern) {
-  const ht_kept_key key = {.pattern = *pattern, .kind = HT_KEPT_UNKNOWNS};
-  int *found = ht_kept_find(ctx, &key);
+typedef struct node_shape {
+  int unknowns;
+  double slenderness;
+} node_shape;
+
+/* Looked for once a pattern. */
+static node_shape find_nodes(ht_context *ctx, const ht_csr_view *a, const ht_fingerprint *pattern) {
+  const ht_kept_key key = {.pattern = *pattern, .kind = HT_KEPT_NODES};
+  node_shape *found = ht_kept_find(ctx, &key);
   if (found) return *found;
-  int unknowns = ht_node_unknowns(ctx, a);
+  node_shape nodes = {.unknowns = ht_node_unknowns(ctx, a)};
+  nodes.slenderness = ht_slenderness(ctx, a, nodes.unknowns);
   if (ht_allocate(ctx, 1, sizeof *found, &found) != HT_OK) {
     ht_context_clear_error(ctx); /* it is looked for again */
-    return unknowns;
+    return nodes;
   }
-  *found = unknowns;
+  *found = nodes;
   ht_kept_add(ctx, &key, sizeof *found, found, ht_release);
-  return unknowns;
+  return nodes;
 }
 
 static ht_status build(store_operator *op, const ht_operator_options *options, int engine, const ht_matrix *matrix) {
@@ -169,7 +176,9 @@ static ht_status build(store_operator *op, const ht_operator_options *options, i
   const double *diagonal;
   HT_TRY(ctx, find_diagonal(op, matrix, &diagonal));
   const ht_fingerprint pattern = ht_fingerprint_of(ctx, a.n, a.row_start, a.columns);
-  op->base.unknowns_per_node = find_unknowns(ctx, &a, &pattern);
+  const node_shape nodes = find_nodes(ctx, &a, &pattern);
+  op->base.unknowns_per_node = nodes.unknowns;
+  op->base.slenderness = nodes.slenderness;
   ht_lap(ctx, HT_PHASE_shape);
   HT_TRY(ctx, create_store(op, options, engine, &a, &pattern, diagonal));
   op->base.backend->store_info(op->base.store, &op->info);

@@ -1,6 +1,8 @@
 /* The EvoCG paper's storage as an operator: the baseline of the tile formats. SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 #include "data/order_cache.h"
+#include "data/slender.h"
+#include "data/split.h"
 #include "data/tilecsc.h"
 #include "data/tilecsc_order.h"
 #include "op/operator.h"
@@ -162,6 +164,7 @@ ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_backend *backend,
                                      const ht_matrix *matrix, ht_operator **op) {
   ht_status status;
   tilecsc_operator *self;
+  const ht_csr_view a = ht_matrix_view(matrix);
   *op = NULL;
   const int most = backend->tilecsc_interleaved ? HT_TILECSC_INTERLEAVED_ROWS : HT_TILECSC_MOST_ROWS;
   HT_CHECK(ctx, !options->tile_rows || (options->tile_rows >= HT_TILECSC_LEAST_ROWS && options->tile_rows <= most), HT_BAD_OPTION,
@@ -181,6 +184,8 @@ ht_status ht_operator_create_tilecsc(ht_context *ctx, const ht_backend *backend,
   HT_TRY_GOTO(ctx, status, place(self, 0), fail);
   self->base.bytes = self->storage->bytes;
   self->base.blocks = self->storage->blocks;
+  self->base.unknowns_per_node = ht_node_unknowns(ctx, &a);
+  self->base.slenderness = ht_slenderness(ctx, &a, self->base.unknowns_per_node);
   self->base.tiles = &self->view;
   if (!ht_backend_is_host(ctx, backend)) {
     HT_TRY_GOTO(ctx, status, backend->memory_create(ctx, self->base.blocks, &self->level), fail);

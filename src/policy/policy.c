@@ -157,6 +157,22 @@ static ht_policy choose_steep(const ht_policy_facts *f, char *why) {
   return fixed("auto", HT_LEVEL_64);
 }
 
+/* Plates and beams of elasticity bend: their least eigenvalues sink as the fourth power of their length, no vector that a level keeps is
+ * like theirs, and CG spends most of its iterations on finding them, and as many again on what a level has lost there. At 32 bits such
+ * meshes, twice as long as wide and more, take up to four times FP64's iterations, whenever residuals are replaced (docs/decisions/0003).
+ */
+static const double SLENDER = 1.8;
+
+static int is_slender(const ht_policy_facts *f) { return f->slenderness > SLENDER; }
+
+static ht_policy choose_slender(const ht_policy_facts *f, char *why) {
+  snprintf(why, 256,
+           "fixed:f64: %s a node of a mesh %.1f times as long as a %s of as many nodes, as plates and beams are, which lower levels cost "
+           "more iterations than they save",
+           ht_number_of(f->unknowns_per_node, "unknown").text, f->slenderness, f->unknowns_per_node == 3 ? "cube" : "square");
+  return fixed("auto", HT_LEVEL_64);
+}
+
 /* Where thousands of iterations are needed, a few more may be more than are allowed: 32 bits, where they save enough. With a preconditioner
  * short rows are those that 16 bits save too little for. */
 static ht_level level_on_device(const ht_policy_facts *f) {
@@ -209,6 +225,7 @@ static ht_policy choose(const ht_policy_options *o, const ht_policy_facts *f, ch
     return fixed("auto", HT_LEVEL_64);
   }
   if (is_too_steep(f)) return choose_steep(f, why);
+  if (is_slender(f)) return choose_slender(f, why);
   if (f->device) return choose_on_device(f, why);
   ht_level level = level_to_replace(f, LONG_ROWS);
   ht_policy p = {.start = level,
@@ -227,7 +244,9 @@ ht_policy ht_policy_by_rule(const ht_policy_options *options, const ht_policy_fa
   return choose(options, facts, why);
 }
 
-int ht_policy_has_choice(const ht_policy_facts *f) { return f->levels && !(f->share_exact_16 == 1) && f->bytes_streamed >= f->cache_bytes; }
+int ht_policy_has_choice(const ht_policy_facts *f) {
+  return f->levels && !(f->share_exact_16 == 1) && f->bytes_streamed >= f->cache_bytes && !is_slender(f);
+}
 
 static const char *const names[] = {"auto", "fixed:f64", "fixed:f32", "fixed:bf16", "rule", "budget", "learned:FILE"};
 enum { AUTO, F64, F32, BF16, RULE, BUDGET, LEARNED, POLICIES };
@@ -236,6 +255,10 @@ enum { AUTO, F64, F32, BF16, RULE, BUDGET, LEARNED, POLICIES };
 static int is_universal(const ht_policy_options *options) {
   return !strcmp(options->policy, "learned") || !strcmp(options->policy, "learned:universal");
 }
+
+/* Solves that take FP64 nearly all of the iteration limit pass with levels that keep constants, the smoothest vectors of one unknown a
+ * node. Of several unknowns rotations are as smooth, and no level keeps them. */
+static int is_trusted(const ht_policy_facts *f) { return f->unknowns_per_node <= 1; }
 
 /* The path in learned:FILE, else NULL. */
 static const char *learned_path(const ht_policy_options *options) {
@@ -320,6 +343,7 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
     take_chosen(options, facts, policy, why);
     ht_policy_settle(policy, facts);
     policy->by_facts = 1;
+    policy->trusted = is_trusted(facts);
     return HT_OK;
   }
   if (path) {
@@ -339,5 +363,6 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
   *policy = create_constant(index, options, facts, why);
   snprintf(policy->name, sizeof policy->name, "%s", names[index]);
   policy->by_facts = !strcmp(names[index], "auto");
+  policy->trusted = policy->by_facts && is_trusted(facts);
   return HT_OK;
 }

@@ -50,7 +50,8 @@ struct ht_policy {
   int window;                /* of the kind window: ht_policy_choose_action in the place of `decide` */
   int begins_with;           /* of the kind window: which action */
   ht_policy *by_rule;        /* of the kind window: what auto would take here, which is one of the actions */
-  int by_facts;              /* auto and learned: from what the matrix is. The iteration limit is theirs (solver/guard_limit.c) */
+  int by_facts;              /* auto and learned: from what the matrix is, and trusted with half of the iteration limit for that, */
+  int trusted;               /* or with all of it (solver/guard_limit.c) */
   int interval;              /* iterations between two looks that it was made for; 0: any, and longer ones while nothing changes */
   int threads;
 };
@@ -67,6 +68,7 @@ typedef struct ht_policy_facts {
   double cache_bytes;
   double nonzeros_per_row;
   int unknowns_per_node;
+  double slenderness;                    /* of the mesh where there are several (data/slender.h); else 0 */
   double share_exact_16, share_exact_32; /* of the nonzeros */
   double diagonal_range;                 /* its largest entry by its smallest */
   double error_16, error_32;             /* largest column errors against the scaled matrix: about the relative change of A */

@@ -1,6 +1,7 @@
 /* What of the iteration limit levels below FP64 may spend: a quarter of it, half or all, as long as they are on course. FP64 has the rest.
- * Levels that were chosen by what the matrix is (auto) are trusted with more, since who takes FP64 most of the limit is on course by no
- * line: with all of it but where FP64 alone would have been there by half. Beyond half everyone is watched (ht_guard_misses_limit).
+ * Levels that were chosen by what the matrix is (auto) have more, since who takes FP64 most of the limit is on course by no line: half of
+ * it, and where they are trusted all of it, but where FP64 alone would have been there by half. Beyond half everyone is watched
+ * (ht_guard_misses_limit).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include "solver/guard.h"
@@ -99,7 +100,8 @@ ht_status ht_guard_share_limit(ht_guard *g) {
   double norm, change;
   int share = g->shares_seen++;
   if (g->floor == HT_LEVEL_64 || ht_guard_is_exact(g, g->lowest_used)) return HT_OK;
-  if (g->asked.by_facts && (share != HALF || !was_nearly_there(g) || !ht_guard_starts_from_zero(g))) return HT_OK;
+  if (g->asked.by_facts && share == QUARTER) return HT_OK;
+  if (g->asked.trusted && (!was_nearly_there(g) || !ht_guard_starts_from_zero(g))) return HT_OK;
   HT_TRY(g->ctx, ht_guard_compare(g, &norm, &change));
   double most = ON_COURSE[share] * (double)s->iteration_end;
   int on_course = projected_at(g, share, s->norm_r) <= most;

@@ -243,7 +243,7 @@ static ht_status make_operator(ht_solver *s) {
 /* The caller's operator takes Jacobi from the caller's diagonal; the other preconditioners need a matrix. */
 static ht_status make_precond(ht_solver *s) {
   ht_precond_options o = s->options.precond;
-  int unknowns = s->op->split ? s->op->split->block : s->op->unknowns_per_node > 1 ? s->op->unknowns_per_node : 1;
+  int unknowns = s->op->unknowns_per_node > 1 ? s->op->unknowns_per_node : 1;
   if (s->apply) return ht_precond_create_diagonal(s->ctx, s->backend, s->n, o.precond == HT_PRECOND_NONE ? NULL : s->diagonal, &s->precond);
   if (s->null_space.empty_rows && o.precond != HT_PRECOND_NONE) {
     if (o.precond != HT_PRECOND_JACOBI)
@@ -305,7 +305,6 @@ static void gather_store_facts(const ht_solver *s, ht_policy_facts *f) {
   s->op->backend->store_info(s->op->store, &info);
   memcpy(f->bytes_level, s->loop->engine ? info.bytes_whole : info.bytes_level, sizeof f->bytes_level);
   f->bytes_streamed = f->bytes_level[HT_LEVEL_64] + s->loop->vector_bytes;
-  f->unknowns_per_node = s->op->unknowns_per_node;
   f->error_16 = info.error_16;
   f->error_32 = info.error_32;
   f->share_exact_16 = info.share_exact_16;
@@ -343,6 +342,8 @@ ht_policy_facts ht_solver_facts_of(const ht_solver *s) {
   f.nonzeros = (double)s->op->nnz;
   f.nonzeros_per_row = (double)s->op->nnz / (double)s->n;
   for (int level = 0; level < HT_LEVELS; level++) f.bytes_level[level] = (double)s->op->bytes;
+  f.unknowns_per_node = s->op->unknowns_per_node;
+  f.slenderness = s->op->slenderness;
   f.device = s->op->store != NULL;
   f.diagonal_range = diagonal_range(s);
   f.preconditioned = strcmp(s->precond->name, "none") != 0;
@@ -356,7 +357,6 @@ ht_policy_facts ht_solver_facts_of(const ht_solver *s) {
   for (int level = 0; level < HT_LEVELS; level++) f.bytes_level[level] = bytes_at(a, (ht_level)level);
   for (int64_t k = 0; k < a->slices; k++) f.gathers += (double)a->slice[k].gathers * HT_LANES * a->block * a->block;
   f.gathers = fmin(f.gathers, f.nonzeros); /* there is padding among them */
-  f.unknowns_per_node = a->block;
   for (int64_t b = 0; b < a->blocks; b++) {
     f.error_16 = fmax(f.error_16, a->column_error[HT_LEVEL_16][b]);
     f.error_32 = fmax(f.error_32, a->column_error[HT_LEVEL_32][b]);

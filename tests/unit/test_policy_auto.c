@@ -17,27 +17,31 @@ typedef struct choice {
   int watched;                              /* on the device: 16 bits are left where the smallest Ritz value tells it */
   double range;                             /* of the diagonal; 0: not known */
   int preconditioned, waits;                /* waits: on the device, until the residual has fallen */
+  double slenderness;
 } choice;
 
 static const choice choices[] = {
-    {"27 points", 27, 0, 1, 1, 0, 0, HT_LEVEL_16, HT_LEVEL_16, 0, 0, 0, 0},
-    {"27 points, rows and columns scaled", 27, 0, 1, 0, 0, 0, HT_LEVEL_16, HT_LEVEL_16, 1, 0, 0, 0},
-    {"7 points", 7, 0, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_16, 0, 0, 0, 0},
-    {"7 points, rows and columns scaled", 7, 0, 1, 0, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 0, 0, 0},
-    {"5 points", 5, 0, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 0, 0, 0},
-    {"quadratic tetrahedra", 27, 0.9, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 0, 0, 0},
-    {"elasticity", 79, 0, 3, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 0, 0, 0},
-    {"27 points, exact", 27, 0, 1, 1, 0, 1, HT_LEVEL_16, HT_LEVEL_16, 0, 0, 0, 0},
-    {"27 points in the cache", 27, 0, 1, 1, 1, 0, HT_LEVEL_64, HT_LEVEL_64, 0, 0, 0, 0},
-    {"27 points, lognormal", 27, 0, 1, 1, 0, 0, HT_LEVEL_16, HT_LEVEL_16, 0, 1.3e3, 0, 0},
-    {"27 points, jumps", 27, 0, 1, 1, 0, 0, HT_LEVEL_16, HT_LEVEL_32, 0, 1e4, 0, 0},
-    {"27 points, large jumps", 27, 0, 1, 1, 0, 0, HT_LEVEL_16, HT_LEVEL_32, 0, 1e8, 0, 0},
-    {"27 points, large jumps, Jacobi", 27, 0, 1, 1, 0, 0, HT_LEVEL_16, HT_LEVEL_16, 0, 1e8, 1, 0},
-    {"7 points, jumps", 7, 0, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_16, 0, 1e4, 0, 0},
-    {"7 points, jumps, Jacobi", 7, 0, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 1e4, 1, 1},
-    {"7 points, large jumps", 7, 0, 1, 1, 0, 0, HT_LEVEL_64, HT_LEVEL_64, 0, 1e8, 0, 0},
-    {"7 points, large jumps, Jacobi", 7, 0, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 1e8, 1, 1},
-    {"elasticity, large jumps", 79, 0, 3, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 1e8, 0, 0},
+    {"27 points", 27, 0, 1, 1, 0, 0, HT_LEVEL_16, HT_LEVEL_16, 0, 0, 0, 0, 0},
+    {"27 points, rows and columns scaled", 27, 0, 1, 0, 0, 0, HT_LEVEL_16, HT_LEVEL_16, 1, 0, 0, 0, 0},
+    {"7 points", 7, 0, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_16, 0, 0, 0, 0, 0},
+    {"7 points, rows and columns scaled", 7, 0, 1, 0, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 0, 0, 0, 0},
+    {"5 points", 5, 0, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 0, 0, 0, 0},
+    {"quadratic tetrahedra", 27, 0.9, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 0, 0, 0, 0},
+    {"elasticity", 79, 0, 3, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 0, 0, 0, 0},
+    {"27 points, exact", 27, 0, 1, 1, 0, 1, HT_LEVEL_16, HT_LEVEL_16, 0, 0, 0, 0, 0},
+    {"27 points in the cache", 27, 0, 1, 1, 1, 0, HT_LEVEL_64, HT_LEVEL_64, 0, 0, 0, 0, 0},
+    {"27 points, lognormal", 27, 0, 1, 1, 0, 0, HT_LEVEL_16, HT_LEVEL_16, 0, 1.3e3, 0, 0, 0},
+    {"27 points, jumps", 27, 0, 1, 1, 0, 0, HT_LEVEL_16, HT_LEVEL_32, 0, 1e4, 0, 0, 0},
+    {"27 points, large jumps", 27, 0, 1, 1, 0, 0, HT_LEVEL_16, HT_LEVEL_32, 0, 1e8, 0, 0, 0},
+    {"27 points, large jumps, Jacobi", 27, 0, 1, 1, 0, 0, HT_LEVEL_16, HT_LEVEL_16, 0, 1e8, 1, 0, 0},
+    {"7 points, jumps", 7, 0, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_16, 0, 1e4, 0, 0, 0},
+    {"7 points, jumps, Jacobi", 7, 0, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 1e4, 1, 1, 0},
+    {"7 points, large jumps", 7, 0, 1, 1, 0, 0, HT_LEVEL_64, HT_LEVEL_64, 0, 1e8, 0, 0, 0},
+    {"7 points, large jumps, Jacobi", 7, 0, 1, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 1e8, 1, 1, 0},
+    {"elasticity, as long as wide", 79, 0, 3, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 0, 0, 0, 1.7},
+    {"elasticity, a plate", 79, 0, 3, 1, 0, 0, HT_LEVEL_64, HT_LEVEL_64, 0, 0, 1, 0, 2.8},
+    {"elasticity, a plate, exact", 79, 0, 3, 1, 0, 1, HT_LEVEL_16, HT_LEVEL_16, 0, 0, 0, 0, 2.8},
+    {"elasticity, large jumps", 79, 0, 3, 1, 0, 0, HT_LEVEL_32, HT_LEVEL_32, 0, 1e8, 0, 0, 0},
 };
 
 static ht_policy_facts facts_of(const choice *c, int device) {
@@ -50,6 +54,7 @@ static ht_policy_facts facts_of(const choice *c, int device) {
                            .gathers = c->gathered * 1e8,
                            .nonzeros_per_row = c->row,
                            .unknowns_per_node = c->unknowns,
+                           .slenderness = c->slenderness,
                            .preconditioned = c->preconditioned,
                            .diagonal_range = c->range > 0 ? c->range : NAN,
                            .share_exact_16 = c->exact,

@@ -324,7 +324,7 @@ __device__ inline int choose_encoding(const entry taken[HT_GROUP_ENTRIES], int e
 // What a warp learns about its slice.
 struct learned {
   double error_16, error_32; // of the lane's row: squares
-  double delta_16, delta_32; // of the lane's row: A less the level, times ones
+  double delta_16, delta_32; // of the lane's row: A less the level, times ones; at 32 bits in the row's own unknown of each node
   double constant;           // of the lane's row: A times ones, without the diagonal, in units of the scaled row
   int exact_16, exact_32;    // of the lane's entries
   int read[3];               // of the slice's groups, what is read when this level is asked for, in entries of 16 bits
@@ -374,6 +374,11 @@ __device__ inline void write_ragged(const ht_store_view &a, int64_t slice, int l
   }
 }
 
+// Whether they stand for the same component, where a node has several unknowns: consecutive ones as the caller numbers them.
+__device__ inline bool same_unknown(const ht_store_view &a, int64_t row, int64_t column) {
+  return a.node == 1 || callers_row(a, row) % a.node == callers_row(a, column) % a.node;
+}
+
 // The values of a group, and how they are described.
 __device__ inline ht_group_info encode_group(const ht_store_view &a, const walker &w, int base, const entry taken[HT_GROUP_ENTRIES],
                                              int exactness_flags, segments s[HT_GROUP_ENTRIES], learned &l) {
@@ -393,7 +398,7 @@ __device__ inline ht_group_info encode_group(const ht_store_view &a, const walke
     l.error_32 += middle * middle;
     int shift = scale_exponent(a, taken[k].global) - scale_exponent(a, w.row);
     l.delta_16 += scalbn(low, shift);
-    l.delta_32 += scalbn(middle, shift);
+    if (same_unknown(a, w.row, taken[k].global)) l.delta_32 += scalbn(middle, shift);
     l.constant += scalbn(taken[k].value, shift);
     l.exact_16 += exact == LEVEL_16;
     l.exact_32 += exact <= LEVEL_32;
@@ -449,7 +454,7 @@ __device__ inline double bounded(double delta, double most) { return fabs(delta)
 // The diagonal of the lane's row and the row's errors, the largest of which stay in `error`; counts what is exact.
 __device__ inline void finish_row(const ht_store_view &a, int64_t row, const double *diagonal, learned &l, int error[2]) {
   double d = diagonal[row];
-  write_diagonals(a, row, d, bounded(l.delta_16, 1), a.node > 1 ? 0 : bounded(l.delta_32, 0x1p-23));
+  write_diagonals(a, row, d, bounded(l.delta_16, 1), bounded(l.delta_32, 0x1p-23));
   double off_16 = (a.patches ? patch_diagonal_at(a, row, LEVEL_16) : diagonal_at(a, row, LEVEL_16)) - d;
   double off_32 = (a.patches ? patch_diagonal_at(a, row, LEVEL_32) : diagonal_at(a, row, LEVEL_32)) - d;
   double e32 = l.error_32 + off_32 * off_32, e16 = fmax(l.error_16 + off_16 * off_16, e32);

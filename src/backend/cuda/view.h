@@ -22,10 +22,10 @@
  *
  * Values: head, mid and tail as in ht_split_view, for each group FIXED (with its exponent), FLOAT or RAW. At the 16-bit level a FLOAT
  * group is read at 32 bits, because BF16 would lose more than FIXED ever does; a RAW group is read whole at every level. The diagonal
- * stands apart, each level with its own delta, which makes it agree with A on the constant vector (delta32 is 0 where a node has several
- * unknowns). Scaled it lies between 1/2 and 2: 64 and 32 bits share 32 bits of it, which the tail leads to A's own and the mid to that with
- * delta32; 16 bits have another number, in FP32 with delta16, or with patches what it differs by in BF16.
- * SPDX-License-Identifier: BSD-3-Clause */
+ * stands apart, each level with its own delta, which makes it agree with A on the constant vector; delta32, where a node has several
+ * unknowns, in the row's own unknown on each of their constant vectors, the translations of elasticity. Scaled it lies between 1/2 and 2:
+ * 64 and 32 bits share 32 bits of it, which the tail leads to A's own and the mid to that with delta32; 16 bits have another number, in
+ * FP32 with delta16, or with patches what it differs by in BF16. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_BACKEND_CUDA_VIEW_H
 #define HT_BACKEND_CUDA_VIEW_H
 #include <stdint.h>
