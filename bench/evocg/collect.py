@@ -77,7 +77,7 @@ def main():
         lend_peers(mine)  # those of the same batch, where there are some
         rows.update((key(r), r) for r in mine)
         chosen = folder / "settled.txt"
-        if chosen.exists(): settled.update((name, labels[who]) for name, who in map(str.split, chosen.read_text().splitlines()))
+        if chosen.exists() and (folder / "settled-guarded.json").exists(): settled.update((name, labels[who]) for name, who in map(str.split, chosen.read_text().splitlines()))
         if (folder / "policies").exists(): take_policies(folder / "policies", args)
     lend_peers(rows.values())
     commits = ", then ".join(dict.fromkeys(h["commit"] for h in heads))
