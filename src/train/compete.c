@@ -16,13 +16,15 @@ enum { LEAST_ROUNDS = 5, MOST_ROUNDS = 12 };
 /* A rival's costs, in ascending order. */
 typedef struct record {
   double cost[MOST_ROUNDS];
+  double error; /* the last one's: solves are alike, to the bit */
   int solves;
 } record;
 
-static void note(record *r, double cost) {
+static void note(record *r, const ht_trial *trial) {
   int at = r->solves++;
-  for (; at > 0 && r->cost[at - 1] > cost; at--) r->cost[at] = r->cost[at - 1];
-  r->cost[at] = cost;
+  for (; at > 0 && r->cost[at - 1] > trial->cost; at--) r->cost[at] = r->cost[at - 1];
+  r->cost[at] = trial->cost;
+  r->error = trial->error;
 }
 
 static double least_of(const record *r) { return r->solves ? r->cost[0] : INFINITY; }
@@ -68,11 +70,11 @@ static ht_status run_case(const ht_competition *c, int number, record *records, 
     double least = least_of_all(c, records);
     for (int turn = 0; turn < c->rivals; turn++) {
       int k = round % 2 ? c->rivals - 1 - turn : turn;
-      double cost;
+      ht_trial trial = {INFINITY, NAN};
       if (ht_stop_requested(c->ctx)) return HT_OK;
       if (!is_in_the_running(&records[k], least)) continue;
-      HT_TRY(c->ctx, c->solve(c->user, number, k, &cost));
-      note(&records[k], cost);
+      HT_TRY(c->ctx, c->solve(c->user, number, k, &trial));
+      note(&records[k], &trial);
     }
   }
   if (round > *rounds) *rounds = round;
@@ -86,22 +88,32 @@ static int is_faster(const ht_contest *c, int rival, int than) {
   return c->time[rival] < (1 - margin) * c->time[than];
 }
 
+static int is_as_good(const ht_contest *c, int rival) { return c->error[rival] <= HT_MOST_ERROR; }
+
+/* Less is rounding of the solution itself, or nearly. fmax passes over a NaN. */
+static void compare_errors(ht_contest *contest, const record *records) {
+  static const double LEAST = 1e-14;
+  double by = fmax(records[HT_RIVAL_64].error, LEAST);
+  for (int k = 0; k < contest->rivals; k++) contest->error[k] = fmax(contest->error[k], fmax(records[k].error, LEAST) / by);
+}
+
 static int find_winner(const ht_contest *c) {
   int best = HT_RIVAL_64;
   for (int k = best + 1; k < c->rivals; k++)
-    if (is_faster(c, k, best)) best = k;
-  return is_faster(c, HT_RIVAL_LEARNED, best) ? HT_RIVAL_LEARNED : best;
+    if (is_as_good(c, k) && is_faster(c, k, best)) best = k;
+  return is_as_good(c, HT_RIVAL_LEARNED) && is_faster(c, HT_RIVAL_LEARNED, best) ? HT_RIVAL_LEARNED : best;
 }
 
 ht_status ht_compete(const ht_competition *c, ht_contest *contest) {
   int told = 0;
   *contest = (ht_contest){.rivals = c->rivals, .measured = c->measured};
   for (int number = 0; number < c->cases && !ht_stop_requested(c->ctx); number++) {
-    record records[HT_RIVALS] = {{{0}, 0}};
+    record records[HT_RIVALS] = {{{0}, NAN, 0}};
     HT_TRY(c->ctx, run_case(c, number, records, &contest->rounds));
     double by = least_of(&records[HT_RIVAL_64]);
     if (!isfinite(by)) continue; /* what FP64 does not solve tells nothing */
     told++;
+    if (!isnan(records[HT_RIVAL_64].error)) compare_errors(contest, records);
     for (int k = 0; k < c->rivals; k++) contest->time[k] += log(least_of(&records[k]) / by);
     for (int k = 0; k < c->rivals && c->measured; k++) contest->noise[k] += noise_of(&records[k]);
   }
@@ -109,6 +121,13 @@ ht_status ht_compete(const ht_competition *c, ht_contest *contest) {
   for (int k = 0; k < c->rivals; k++) contest->time[k] = told ? exp(contest->time[k] / told) : 1;
   contest->winner = find_winner(contest);
   return HT_OK;
+}
+
+/* Who would have won by time. */
+static void tell_errors(const ht_contest *c, char *text, size_t size) {
+  for (int k = 0; k < c->rivals; k++)
+    if (!is_as_good(c, k) && is_faster(c, k, c->winner))
+      ht_add_words(text, size, "; %s has %.3g times the error of FP64, and is left out", names[k], c->error[k]);
 }
 
 void ht_contest_print(const ht_contest *c, const char *where, char *text, size_t size) {
@@ -119,4 +138,5 @@ void ht_contest_print(const ht_contest *c, const char *where, char *text, size_t
                  100 * fmax(c->noise[c->winner], c->noise[HT_RIVAL_64]));
   else
     ht_add_words(text, size, " of FP64's time, by the model of %s", where);
+  tell_errors(c, text, size);
 }

@@ -74,7 +74,14 @@ static double modelled(const contest *c, const ht_solver *solver, const ht_repor
   return ht_price_cost(&c->trainer->saving[c->matrix]->price[0], &stand);
 }
 
-static ht_status solve(void *user, int number, int rival, double *cost) {
+/* Of x beside ones. */
+static double error_of(const contest *c, int64_t n) {
+  double square = 0;
+  for (int64_t i = 0; i < n; i++) square += (c->x[i] - 1) * (c->x[i] - 1);
+  return sqrt(square / (double)n);
+}
+
+static ht_status solve(void *user, int number, int rival, ht_trial *trial) {
   contest *c = user;
   ht_trainer *t = c->trainer;
   ht_train_options options = t->options;
@@ -88,7 +95,8 @@ static ht_status solve(void *user, int number, int rival, double *cost) {
   ht_right_side(e->matrix, &options, 0, c->b);
   memset(c->x, 0, (size_t)e->n * sizeof *c->x);
   HT_TRY(t->ctx, ht_solver_solve(solver, 1, c->b, c->x, &report));
-  *cost = report.outcome != HT_CONVERGED ? INFINITY : c->measured ? report.time_solve_s : modelled(c, solver, &report);
+  trial->cost = report.outcome != HT_CONVERGED ? INFINITY : c->measured ? report.time_solve_s : modelled(c, solver, &report);
+  if (options.rhs == HT_RIGHT_SIDE_ONES) trial->error = error_of(c, e->n);
   ht_trainer_tell(t, HT_TRAIN_COMPETES, 1);
   return HT_OK;
 }

@@ -14,13 +14,13 @@ typedef struct contest {
 
 /* ---- by the model ---- */
 
-static ht_status solve_by_model(void *user, int number, int rival, double *cost) {
+static ht_status solve_by_model(void *user, int number, int rival, ht_trial *trial) {
   const contest *c = user;
   ht_trainer *t = c->trainer;
   ht_judgement j;
   const ht_network *network = rival == HT_RIVAL_LEARNED ? &c->deployed : NULL;
   if (ht_window_judge_case(t->window, number, network, ht_rival_policy(rival), &j) != HT_OK) return ht_window_failure(t->window);
-  *cost = j.reached ? j.time : INFINITY;
+  trial->cost = j.reached ? j.time : INFINITY;
   ht_trainer_tell(t, HT_TRAIN_COMPETES, j.iterations_64 > 0);
   return HT_OK;
 }
@@ -46,18 +46,17 @@ static ht_status begin_case(contest *c, int number) {
   return ht_solver_prepare(c->solver);
 }
 
-static ht_status solve_by_clock(void *user, int number, int rival, double *cost) {
+static ht_status solve_by_clock(void *user, int number, int rival, ht_trial *trial) {
   contest *c = user;
   ht_trainer *t = c->trainer;
   const ht_window_worker *w = &t->window->worker[number];
   ht_report report;
-  *cost = INFINITY;
   if (w->idle) return HT_OK;
   if (c->number != number) HT_TRY(t->ctx, begin_case(c, number));
   HT_TRY(t->ctx, ht_solver_pretend(c->solver, &(ht_pretence){.policy = ht_rival_policy(rival)}));
   memset(w->x, 0, (size_t)w->price.n * sizeof *w->x);
   HT_TRY(t->ctx, ht_solver_solve(c->solver, 1, w->b, w->x, &report));
-  if (report.outcome == HT_CONVERGED) *cost = report.time_solve_s;
+  if (report.outcome == HT_CONVERGED) trial->cost = report.time_solve_s;
   ht_trainer_tell(t, HT_TRAIN_COMPETES, 1);
   return HT_OK;
 }

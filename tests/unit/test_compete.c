@@ -12,16 +12,18 @@
 
 typedef struct script {
   ht_context *ctx;
-  double cost[2][HT_RIVALS]; /* a case; infinite: not solved */
-  double noise;              /* a solve takes up to this share longer */
+  double cost[2][HT_RIVALS];  /* a case; infinite: not solved */
+  double error[2][HT_RIVALS]; /* 0: not known */
+  double noise;               /* a solve takes up to this share longer */
   int solves[HT_RIVALS], all, stop_after;
 } script;
 
-static ht_status solve(void *user, int number, int rival, double *cost) {
+static ht_status solve(void *user, int number, int rival, ht_trial *trial) {
   script *s = user;
   double longer = (ht_random_uniform(7, (uint64_t)s->all) + 1) / 2;
   s->solves[rival]++;
-  *cost = s->cost[number][rival] * (1 + s->noise * longer);
+  trial->cost = s->cost[number][rival] * (1 + s->noise * longer);
+  if (s->error[number][rival] > 0) trial->error = s->error[number][rival];
   if (++s->all == s->stop_after) ht_context_request_stop(s->ctx);
   return HT_OK;
 }
@@ -65,6 +67,27 @@ static void as_fast_is_no_reason_to_choose_another(void **state) {
   assert_int_equal(hold(&s, HT_RIVALS, 1, 0, 0).winner, HT_RIVAL_LEARNED);
   s.cost[0][HT_RIVAL_LEARNED] = 0.991;
   assert_int_equal(hold(&s, HT_RIVALS, 1, 0, 0).winner, HT_RIVAL_64);
+}
+
+/* Whoever loses digits that FP64 has is not chosen, however fast; errors of rounding are none. */
+static void the_fastest_must_be_as_good(void **state) {
+  char text[512];
+  script s = make(*state, (const double[HT_RIVALS]){0.7, 1, 0.8, 0.9, 1, 1});
+  for (int k = 0; k < HT_RIVALS; k++) s.error[1][k] = 1e-9;
+  assert_int_equal(hold(&s, HT_RIVALS_FIXED, 2, 0, 0).winner, HT_RIVAL_LEARNED);
+  s.error[1][HT_RIVAL_LEARNED] = 3e-9;
+  s.error[1][HT_RIVAL_32] = 1.9e-9;
+  ht_contest c = hold(&s, HT_RIVALS_FIXED, 2, 0, 0);
+  assert_true(c.winner == HT_RIVAL_32 && fabs(c.error[HT_RIVAL_LEARNED] - 3) < 1e-14 && fabs(c.error[HT_RIVAL_16] - 1) < 1e-15);
+  ht_contest_print(&c, "abacus", text, sizeof text);
+  assert_non_null(strstr(text, "by the model of abacus; learned has 3 times the error of FP64, and is left out"));
+  s.error[0][HT_RIVAL_64] = 1e-9; /* the worst case counts */
+  s.error[0][HT_RIVAL_32] = 1e-8;
+  c = hold(&s, HT_RIVALS_FIXED, 2, 0, 0);
+  assert_true(c.winner == HT_RIVAL_16 && fabs(c.error[HT_RIVAL_32] - 10) < 1e-14);
+  for (int k = 0; k < 2; k++)
+    for (int rival = 0; rival < HT_RIVALS; rival++) s.error[k][rival] = rival == HT_RIVAL_64 ? 1e-17 : 1e-15;
+  assert_int_equal(hold(&s, HT_RIVALS_FIXED, 2, 0, 0).winner, HT_RIVAL_LEARNED);
 }
 
 /* What a quiet clock tells in few rounds a noisy one tells in more, or not at all. */
@@ -128,6 +151,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {TEST(the_fastest_wins),
                                      TEST(cases_are_averaged),
                                      TEST(as_fast_is_no_reason_to_choose_another),
+                                     TEST(the_fastest_must_be_as_good),
                                      TEST(noise_decides_nothing),
                                      TEST(the_slow_run_once_and_time_is_bounded),
                                      TEST(a_stop_ends_it),
