@@ -49,10 +49,10 @@ def take_policies(folder, args):
     """Policies, and what training told; of one that was cut off, in two parts: until then, and its judgement. That of what is carried over ran alone."""
     beside = folder.parent / "side_by_side"
     jobs = int(beside.read_text()) if beside.exists() else 1
-    for file in folder.glob("*.safetensors"):
-        name, mine = file.stem, args.policies / file.name
+    for name in {file.name.split(".")[0] for ending in ("safetensors", "json") for file in folder.glob(f"*.{ending}")}:
+        file, mine = folder / f"{name}.safetensors", args.policies / f"{name}.safetensors"
         if episodes(file) < episodes(mine): continue
-        shutil.copy(file, mine)
+        if file.exists(): shutil.copy(file, mine)
         cut = told_in(folder / f"{name}.cut.json")
         parts = cut + told_in(folder / f"{name}.json")
         if not parts: continue

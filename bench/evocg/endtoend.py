@@ -81,13 +81,13 @@ def beside_programs(args, rows):
     """PETSc and Ginkgo beside ours, each in turns with the same matrix: a table, and times by ours. The paper's engine and halftone's own ran after each other, each with peers of its own."""
     kept = {s: by_matrix([r for r in measured(args)["rows"] if r["setting"] == s]) for s in ("peers", "peers-product")}
     lines, ratios, us = [], {}, lambda r: f"{1e6 * r['loop_s'] / r['iterations']:.1f}" if r and r["iterations"] > 0 else "-"
-    for name in (c["name"] for c in rows if c["name"] in kept["peers"]):
+    for name in (c["name"] for c in rows if "f64" in kept["peers"].get(c["name"], {})):
         line = [name]
         for setting, ours in (("peers", ("f64", "learned")), ("peers-product", ("f64", "auto"))):
             g = kept[setting].get(name, {})
             seconds = {k: g[k]["loop_s"] for k in PROGRAMS if k in g and g[k]["outcome"] == "converged"}
-            if "f64" in g: seconds.update(sample=g["f64"]["time_cusparse_s"], graph=g["f64"]["time_graph_s"])
-            if setting == "peers": line += [g["f64"]["nnz"], *(us(g.get(k)) for k in PROGRAMS), *(f"{g['f64'][k]:.1f}" for k in ("us_per_iteration_cusparse", "us_per_iteration_graph"))]
+            if "f64" in g: seconds.update((k, s) for k, s in (("sample", g["f64"]["time_cusparse_s"]), ("graph", g["f64"]["time_graph_s"])) if s)
+            if setting == "peers": line += [g["f64"]["nnz"], *(us(g.get(k)) for k in PROGRAMS), *(f"{g['f64'][k]:.1f}" if g["f64"].get(k) else "-" for k in ("us_per_iteration_cusparse", "us_per_iteration_graph"))]
             line += [us(g.get(k)) for k in ours]
             for k in ours:
                 r = g.get(k)
