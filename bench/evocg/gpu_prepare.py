@@ -36,7 +36,8 @@ def main():
     for name, way in CONSTANTS.items(): change_policy(args.network, args.folder / f"{name}.safetensors", 0, **dict(dict(chosen="learned"), **way))
     shutil.copy(args.network, args.folder / f"{args.transfer}.safetensors")
     change_policy(args.network, args.folder / f"{args.transfer}-64.safetensors", interval=64)
-    for folder, source in (("policies", args.policies), ("time", args.out / "time")):
+    out = pathlib.Path(args.out)
+    for folder, source in (("policies", pathlib.Path(args.policies or out / "policies")), ("time", out / "time")):
         if source.exists(): shutil.copytree(source, args.folder / folder, dirs_exist_ok=True)
     carried = cases(argparse.Namespace(**dict(vars(args), only=args.transfer)))[0]
     if put(args, carried) == carried["recipe"]: subprocess.run([args.halftone, "gen", *shlex.split(carried["recipe"]), "-o", args.folder / f"{args.transfer}.npz", "--quiet"], check=True)
