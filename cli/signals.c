@@ -3,16 +3,30 @@
 #define _GNU_SOURCE
 #include "signals.h"
 #include <signal.h>
+#include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 #include "io/output.h"
 
 static ht_context *watched;
-static volatile sig_atomic_t received, asks;
+static volatile sig_atomic_t asks;
+static atomic_llong first_ns; /* of the first signal; 0: none */
+
+/* `timeout` signals its command and then the command's group, so that one signal arrives twice, maybe in two threads. */
+enum { ECHO_NS = 100000000 };
+
+static long long nanoseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
 
 static void on_signal(int number) {
   static const char sentence[] = "halftone: interrupted\n";
   (void)number;
-  int again = received++;
+  long long first = 0, now = nanoseconds();
+  int again = !atomic_compare_exchange_strong(&first_ns, &first, now);
+  if (asks && again && now - first < ECHO_NS) return;
   if (asks && !again) {
     ht_context_request_stop(watched);
     return;

@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Take what gpu_batch.sh brought back into OUT/measured-cuda.json and OUT/policies, so that the experiments can tabulate it.
 
-usage: bench/evocg/collect.py FOLDER [--out evocg-out] [--card "H200"]; then e.g. bench/evocg/precision.py --backend cuda --measured --set gpu
+usage: bench/evocg/collect.py FOLDER ... [--out evocg-out]; then e.g. bench/evocg/precision.py --backend cuda --measured --set gpu
+Of several folders a later one's measurement takes the place of an earlier one's, and of a matrix's policies the longest training's counts.
 """
 import shutil
 from common import *
 
 LABELS = {"fixed:f64": "f64", "fixed:f32": "f32", "fixed:bf16": "16", "rule": "rule", "budget": "budget", "auto": "auto", "learned:policies/{matrix}.safetensors": "learned",
           "learned:settled/{matrix}.safetensors": "settled", "learned:constant1024.safetensors": "constant", "learned:constant64.safetensors": "constant64", "learned:constant8.safetensors": "constant8",
-          "learned:constant4096.safetensors": "constant4096", "learned:time/{matrix}.safetensors": "time"}
-MORE = {"cg": ["transfer", "constants"], "guarded": ["settled-guarded", "transfer-guarded"]}  # comparisons of their own under the same rules, with FP64 of their own
+          "learned:constant4096.safetensors": "constant4096", "learned:time/{matrix}.safetensors": "time", "learned": "library", **{p: p for p in PROGRAMS}}
+MORE = {"cg": ["transfer", "large-transfer", "constants"], "guarded": ["settled-guarded", "transfer-guarded", "large-transfer-guarded"]}  # comparisons of their own under the same rules, with FP64 of their own
 PEERS = ("us_per_iteration_cusparse", "us_per_iteration_graph", "us_product_cusparse", "time_cusparse_s", "time_graph_s", "iterations_cusparse")
 
 
@@ -41,33 +42,46 @@ def told_in(file):
     except (OSError, ValueError): return []  # none, or it ended before it told anything
 
 
+def episodes(file): return int(read_policy(file)[1].get("episodes", 0)) if file.exists() else -1
+
+
 def take_policies(folder, args):
     """Policies, and what training told; of one that was cut off, in two parts: until then, and its judgement. That of what is carried over ran alone."""
     beside = folder.parent / "side_by_side"
     jobs = int(beside.read_text()) if beside.exists() else 1
-    for file in folder.glob("*.safetensors"): shutil.copy(file, args.policies / file.name)
-    for name in {file.name.removesuffix(".json").removesuffix(".cut") for file in folder.glob("*.json")}:
+    for name in {file.name.split(".")[0] for ending in ("safetensors", "json") for file in folder.glob(f"*.{ending}")}:
+        file, mine = folder / f"{name}.safetensors", args.policies / f"{name}.safetensors"
+        if episodes(file) < episodes(mine): continue
+        if file.exists(): shutil.copy(file, mine)
         cut = told_in(folder / f"{name}.cut.json")
         parts = cut + told_in(folder / f"{name}.json")
-        if parts: (args.policies / f"{name}.json").write_text(json.dumps(dict(parts[-1], time_s=sum(t["time_s"] for t in parts), cut_off=bool(cut), side_by_side=1 if name.startswith(args.transfer) else jobs), indent=1))
+        if not parts: continue
+        whole = dict(cut_off=bool(cut), side_by_side=1 if name.startswith(args.transfer) else jobs) | parts[-1]  # its own word where it was collected before
+        (args.policies / f"{name}.json").write_text(json.dumps(dict(whole, time_s=sum(t["time_s"] for t in parts)), indent=1))
 
 
 def main():
     p = parser(__doc__)
-    p.add_argument("folder")
+    p.add_argument("folders", nargs="+", type=pathlib.Path)
     args = parse(p)
-    args.backend, folder, rows, head = "cuda", pathlib.Path(args.folder), [], None
+    args.backend, rows, heads, settled = "cuda", {}, [], {}
     labels = dict(LABELS, **{f"learned:{args.transfer}.safetensors": "transfer", f"learned:{args.transfer}-64.safetensors": "transfer64"})
     kinds = {r["name"]: r["kind"] for r in listed(args.table)}
-    for setting in SETTINGS:
-        more, its_head = rows_of(folder, setting, labels, kinds)
-        rows, head = rows + more, its_head or head
-        print(f"{setting}: {len(more)} rows")
-    lend_peers(rows)
-    settled = folder / "settled.txt"
-    chosen = dict(l.split() for l in settled.read_text().splitlines()) if settled.exists() else {}
-    store(args).write_text(json.dumps(dict(about(args), cpu=head["card"], commit=head["commit"], date=head["date"], settled={k: labels[v] for k, v in chosen.items()}, rows=rows), indent=1))
-    if (folder / "policies").exists(): take_policies(folder / "policies", args)
+    for folder in args.folders:
+        mine = []
+        for setting in SETTINGS:
+            more, head = rows_of(folder, setting, labels, kinds)
+            mine += more
+            if head and head not in heads: heads.append(head)
+            if more: print(f"{folder}, {setting}: {len(more)} rows")
+        lend_peers(mine)  # those of the same batch, where there are some
+        rows.update((key(r), r) for r in mine)
+        chosen = folder / "settled.txt"
+        if chosen.exists() and (folder / "settled-guarded.json").exists(): settled.update((name, labels[who]) for name, who in map(str.split, chosen.read_text().splitlines()))
+        if (folder / "policies").exists(): take_policies(folder / "policies", args)
+    lend_peers(rows.values())
+    commits = ", then ".join(dict.fromkeys(h["commit"] for h in heads))
+    store(args).write_text(json.dumps(dict(about(args), cpu=heads[-1]["card"], commit=commits, date=heads[-1]["date"], settled=settled, rows=list(rows.values())), indent=1))
 
 
 if __name__ == "__main__": main()

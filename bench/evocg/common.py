@@ -21,7 +21,10 @@ SETTINGS = {  # what is compared under which rules
     "product": dict(precond="none", engine="auto", options=[]),
     "jacobi-guarded": dict(precond="jacobi", engine="paper", options=["format=tilecsc", "ordering=natural"]),
     "jacobi-product": dict(precond="jacobi", engine="auto", options=[]),
+    "peers": dict(precond="none", engine="paper", options=["guard=off", "stopping=paper", "column-sums=off", "format=tilecsc", "ordering=natural"]),
+    "peers-product": dict(precond="none", engine="auto", options=[]),
 }
+PROGRAMS = ("petsc", "ginkgo")  # libraries that gpu_batch.sh runs beside ours under the last two
 
 
 # ---- the command line ----

@@ -20,7 +20,7 @@ def own_overhead(g):
     for level, share in (("f64", "share_64"), ("f32", "share_32"), ("16", "share_16")):
         fixed = g.get(level)
         if not r or not fixed or r[share] < THROUGHOUT or r["iterations"] != fixed["iterations"] or 1 in (r.get("pairs"), fixed.get("pairs")): continue
-        return level, r["loop_s"] / fixed["loop_s"] - 1
+        return level, speed(fixed) / speed(r) - 1
     return None
 
 

@@ -4,7 +4,8 @@
 
 usage: bench/evocg/endtoend.py [--backend cpu|cuda] [--set gpu] [--matrices FOLDER] ...
 Peers: on a GPU cuSPARSE + cuBLAS with scalars on the host (the CUDA sample's form, the paper's baseline) and in a CUDA graph, both from
-bench_gpu_cg; on the CPU PETSc's KSPCG on two processes (bench/peers/petsc_cg.c) where it is installed. Ginkgo and Mille-feuille are not run.
+bench_gpu_cg, and PETSc and Ginkgo where gpu_batch.sh ran them (bench/peers); on the CPU PETSc's KSPCG on two processes (bench/peers/petsc_cg.c) where
+it is installed.
 Contestants: the paper's engine in FP64 and with the learned policy (guard off), and what halftone does by itself (FP64, auto).
 Flops: 2 a nonzero and 12 a row an iteration.
 """
@@ -73,6 +74,29 @@ def against_own(own):
     return slower, lost
 
 
+BESIDE = {"petsc": "PETSc", "ginkgo": "Ginkgo", "sample": "cuSPARSE", "graph": "cuSPARSE in a graph"}
+
+
+def beside_programs(args, rows):
+    """PETSc and Ginkgo beside ours, each in turns with the same matrix: a table, and times by ours. The paper's engine and halftone's own ran after each other, each with peers of its own."""
+    kept = {s: by_matrix([r for r in measured(args)["rows"] if r["setting"] == s]) for s in ("peers", "peers-product")}
+    lines, ratios, us = [], {}, lambda r: f"{1e6 * r['loop_s'] / r['iterations']:.1f}" if r and r["iterations"] > 0 else "-"
+    for name in (c["name"] for c in rows if "f64" in kept["peers"].get(c["name"], {})):
+        line = [name]
+        for setting, ours in (("peers", ("f64", "learned")), ("peers-product", ("f64", "auto"))):
+            g = kept[setting].get(name, {})
+            seconds = {k: g[k]["loop_s"] for k in PROGRAMS if k in g and g[k]["outcome"] == "converged"}
+            if "f64" in g: seconds.update((k, s) for k, s in (("sample", g["f64"]["time_cusparse_s"]), ("graph", g["f64"]["time_graph_s"])) if s)
+            if setting == "peers": line += [g["f64"]["nnz"], *(us(g.get(k)) for k in PROGRAMS), *(f"{g['f64'][k]:.1f}" if g["f64"].get(k) else "-" for k in ("us_per_iteration_cusparse", "us_per_iteration_graph"))]
+            line += [us(g.get(k)) for k in ours]
+            for k in ours:
+                r = g.get(k)
+                if not r or not worth(g["f64"], r): continue
+                for peer, s in seconds.items(): ratios.setdefault((f"{setting}:{k}", peer), []).append(s / r["loop_s"])
+        lines.append(line)
+    return lines, ratios
+
+
 def main(argv=None):
     args = parse(parser(__doc__), argv)
     rows = cases(args)
@@ -112,7 +136,13 @@ def main(argv=None):
     chart(points, args.out / f"endtoend-{args.backend}.svg", "GFLOPS against nonzeros")
     head = ["matrix", "kind", "n", "nnz", "FP64 it.", "peer's it.", "Tile-CSC FP64 ms", "learned ms", "halftone FP64 ms", "auto ms", *(["PETSc ms"] if args.backend == "cpu" else ["cuSPARSE ms", "graph ms"]), "product's share", "GFLOPS, Tile-CSC FP64", "GFLOPS, auto"]
     if args.backend == "cpu" and not peers: head.insert(11, "-")
-    publish(args, "endtoend", "End to end against peers (Sec. 4.2, Figs. 2 and 6)", [beside(summary), table(head, lines)], dict(ratios={f"{w} / {p}": v for (w, p), v in ratios.items()}, shares=shares, points=points, iterations=counts, slower=slower, lost=lost, left=left, rows=lines))
+    parts, (beside_lines, beside_ratios) = [beside(summary), table(head, lines)], beside_programs(args, rows)
+    if beside_lines:
+        paper = {"petsc": "3.06", "ginkgo": "2.48", "sample": "2.52"}
+        who = {"peers:f64": "paper's engine, FP64", "peers:learned": "paper's engine, learned", "peers-product:f64": "halftone, FP64", "peers-product:auto": "halftone, auto"}
+        parts += ["## Beside PETSc and Ginkgo in one run\n", beside([[f"{who[k]} against {BESIDE[peer]}", paper.get(peer, "-") if k == "peers:learned" else "-", f"{times(geomean(v))} ({times(min(v))} to {times(max(v))}, {len(v)} matrices)"] for (k, peer), v in beside_ratios.items()]),
+                  "Microseconds an iteration:\n", table(["matrix", "nnz", "PETSc", "Ginkgo", "cuSPARSE", "graph", "paper's engine, FP64", "learned", "halftone, FP64", "auto"], beside_lines)]
+    publish(args, "endtoend", "End to end against peers (Sec. 4.2, Figs. 2 and 6)", parts, dict(beside={f"{k} / {p}": v for (k, p), v in beside_ratios.items()}, ratios={f"{w} / {p}": v for (w, p), v in ratios.items()}, shares=shares, points=points, iterations=counts, slower=slower, lost=lost, left=left, rows=lines))
 
 
 if __name__ == "__main__": main()

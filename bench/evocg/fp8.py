@@ -6,6 +6,7 @@ usage: bench/evocg/fp8.py [--set cpu] [--matrices FOLDER] ...
 1. Whole products at one format, the residual replaced by the true one after falls by 0.03 (16 bits), 1e-3 (FP32) or 0.1 (FP8), rows sums kept by the
    diagonal below FP32: iterations, and bytes against FP64's, 2 bytes of index an entry, 64 a row and 12 an entry for each true residual.
 2. The error budget of the policy `budget` (theta 0.03) with FP8 as a fourth level: how much of the products may be read so, and what it saves.
+3. What an ideal level of 8 bits could gain on 16 in an iteration beyond a cache: bytes at an H200's measured read bandwidth, nothing else.
 The tensor cores' FP8 rates are no help: a product with a sparse matrix is bound by bytes, and e4m3 is a store format here.
 """
 import numpy as np
@@ -14,6 +15,9 @@ import emulate
 
 DROPS = {"fp32": 1e-3, "bf16": 0.03, "e4m3": 0.1, "e5m2": 0.1}
 WIDTH = {"fp64": 8, "fp32": 4, "bf16": 2, "e4m3": 1, "e5m2": 1}
+
+
+READ = 4.46e12  # bytes a second, an H200, measured (bench_gpu_cg)
 
 
 def traffic(a, iterations, value_bytes, replaced=0): return iterations * (a.nnz * (value_bytes + 2) + 64 * a.shape[0]) + replaced * 12 * a.nnz
@@ -58,6 +62,14 @@ def budget(a, names, theta=0.03, eta=0.01):
     return dict(iterations=got["iterations"], true=got["true"], shares=dict(zip(["fp64", *names], map(float, counts))), bytes=traffic(a, got["iterations"], value))
 
 
+def bounds():
+    """Of an iteration with so many entries a row: microseconds a million rows at 16 bits and at 8, and by how much 8 could be faster, which is how many more iterations it may take."""
+    bytes_a_row = lambda entries, level: entries * (WIDTH[level] + 2) + 64
+    us = lambda size: f"{1e6 * size / READ * 1e6:.0f}"
+    rows = [[entries, *(f"{size} bytes, {us(size)} us" for size in (bytes_a_row(entries, l) for l in ("bf16", "e4m3"))), signed(bytes_a_row(entries, "bf16") / bytes_a_row(entries, "e4m3") - 1)] for entries in (5, 7, 15, 27, 79)]
+    return table(["entries a row", "16 bits", "8 bits", "faster at most, and more iterations at most"], rows + [["without vectors", "4 an entry", "3 an entry", signed(1 / 3)]])
+
+
 def main(argv=None):
     args = parse(parser(__doc__), argv)
     lines, more, data = [], [], {}
@@ -77,7 +89,7 @@ def main(argv=None):
         print(*lines[-1], "|", *more[-1], flush=True)
     pays = [n for n, d in data.items() if any(d["whole"][f]["ok"] and d["whole"][f]["bytes"] < min([1] + [d["whole"][g]["bytes"] for g in ("bf16", "fp32") if d["whole"][g]["ok"]]) for f in ("e4m3", "e5m2"))]
     text = beside([["FP8 actions", "left out: no path on the A100, unstable training", f"whole products at FP8 move fewest bytes on {len(pays)} of {len(data)} matrices {' '.join(pays)}"], ["FP8 as a fourth level of the budget: bytes saved", "-", f"mean {signed(mean([1 - d['budget_fp8']['bytes'] / d['budget']['bytes'] for d in data.values()]))}"]])
-    publish(args, "fp8", "Whether FP8 pays (Sec. 4.1)", [text, "Iterations, and bytes by FP64's:\n", table(["matrix", "kind", "a row", "FP64 it.", *DROPS, "e4m3 would pay against BF16 up to it."], lines), "The budget with three and with four levels: iterations, and bytes by FP64's:\n", table(["matrix", "FP64, FP32, BF16", "and e4m3", "read at e4m3", "bytes saved"], more)], dict(matrices=data))
+    publish(args, "fp8", "Whether FP8 pays (Sec. 4.1)", [text, "Iterations, and bytes by FP64's:\n", table(["matrix", "kind", "a row", "FP64 it.", *DROPS, "e4m3 would pay against BF16 up to it."], lines), "The budget with three and with four levels: iterations, and bytes by FP64's:\n", table(["matrix", "FP64, FP32, BF16", "and e4m3", "read at e4m3", "bytes saved"], more), f"An iteration beyond the cache of an H200 that reads {1e-12 * READ:g} TB/s, by its bytes alone (a row, and for a million rows):\n", bounds()], dict(matrices=data))
 
 
 if __name__ == "__main__": main()

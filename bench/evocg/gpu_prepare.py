@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What gpu_batch.sh needs besides the programs: list.tsv from the rows of a set, files of real matrices, and policies that always say the same.
 
-usage: bench/evocg/gpu_prepare.py FOLDER NETWORK.safetensors [--set gpu] [--only NAME,...] [--matrices FOLDER]
+usage: bench/evocg/gpu_prepare.py FOLDER NETWORK.safetensors [--set gpu] [--only NAME,...] [--matrices FOLDER] [--policies FOLDER]
 constantN: the network, made to say FP64, looking every N iterations; kept64, kept32 and kept16 stand for the level, and no network is asked.
+Policies that there are, and what was told of their training, go along, and those of the reward `time` that are in OUT/time.
 NETWORK is what is carried over, too, should it not be trained anew there (TRANSFER, and TRANSFER-64, which looks every 64 iterations).
 """
 import shutil
@@ -35,6 +36,9 @@ def main():
     for name, way in CONSTANTS.items(): change_policy(args.network, args.folder / f"{name}.safetensors", 0, **dict(dict(chosen="learned"), **way))
     shutil.copy(args.network, args.folder / f"{args.transfer}.safetensors")
     change_policy(args.network, args.folder / f"{args.transfer}-64.safetensors", interval=64)
+    out = pathlib.Path(args.out)
+    for folder, source in (("policies", pathlib.Path(args.policies or out / "policies")), ("time", out / "time")):
+        if source.exists(): shutil.copytree(source, args.folder / folder, dirs_exist_ok=True)
     carried = cases(argparse.Namespace(**dict(vars(args), only=args.transfer)))[0]
     if put(args, carried) == carried["recipe"]: subprocess.run([args.halftone, "gen", *shlex.split(carried["recipe"]), "-o", args.folder / f"{args.transfer}.npz", "--quiet"], check=True)
     lines = ["\t".join([c["name"], put(args, c), c["policy"], "large" if "large" in c["sets"] else "small"]) for c in sorted(cases(args), key=effort)]

@@ -22,7 +22,7 @@ def main(argv=None):
         if fair(f):
             pairs.append((f, learned))
             for label, r in (("learned", learned), ("rule", rule)): reach[label] += reached(r)
-            if worth(f, learned) and worth(f, rule) and speed(rule) == speed(rule): ratio.append(rule["loop_s"] / learned["loop_s"])
+            if worth(f, learned) and worth(f, rule) and speed(rule) == speed(rule): ratio.append(speed(learned) / speed(rule))
         lines.append([name, learned["kind"], cell(f, learned), cell(f, rule), f["iterations"], *(f"{1e3 * r['loop_s']:.2f}" if r.get("pairs") != 1 else "-" for r in (learned, rule, f)), f"{learned['residual_true']:.1e}", f"{rule['residual_true']:.1e}",
                       " / ".join(str(p[k]) for k in ("learned", "rule", "f64")) if "rule" in p else "-"])
     total, left = len(pairs), left_out([p for p in pairs if reached(p[1])])

@@ -35,6 +35,9 @@ def against_peers(e):
     yield "learned, FP64 against the library in a CUDA graph", "not run", f"{ratio(f'{engine}, learned', graph)} and {ratio(f'{engine}, FP64', graph)}"
     yield "halftone as it chooses by itself (`auto`) against the same two", "-", f"{ratio(auto, 'cuSPARSE')} and {ratio(auto, graph)}"
     yield "`auto` takes more than 1.02 times the time of halftone's FP64; is not certified where that is", "-", f"{listed_all(e['slower'])}; {listed_all(e['lost'])}"
+    told = lambda who: ", ".join(spread(e["beside"].get(f"{who} / {peer}")) for peer in ("petsc", "ginkgo", "sample"))
+    for who, name in (("peers:learned", "learned"), ("peers:f64", "the paper's engine in FP64"), ("peers-product:auto", "`auto`")):
+        if e.get("beside"): yield f"{name} beside PETSc, Ginkgo and cuSPARSE in one run", "3.06, 2.48, 2.52" if who == "peers:learned" else "-", told(who)
     off = [abs(a / b - 1) for _, a, b in e["iterations"]]
     yield "4.3: iterations of EvoCG-FP64 and of cuSPARSE's CG: the same, at most 1 % apart, furthest", "the same", f"{sum(o == 0 for o in off)}, {sum(o <= 0.01 for o in off)} of {len(off)}, {percent(max(off), 1)}"
     yield "Fig. 2: the product's share of FP64 CG (the library's sample form)", "67.1 %", f"{percent(mean(e['shares']))} ({percent(min(e['shares']))} to {percent(max(e['shares']))})"
@@ -78,13 +81,15 @@ def other_experiments(t, j, r, c):
     yield "4.5: transfer from mesh2e1: faster, no gain, not timed, not converged", "23, 15, -, 9 of 47", f"**{cg['faster']}** ({times(cg['speed_of_faster'])}), {cg['no gain']}, {cg['not timed']}, {cg['not converged']} of {total}; the true residual meets the tolerance on {cg['truly_converged']}"
     yield "not converged", "not told", listed_all([r[0] for r in cg["rows"] if r[9] == "not converged"])
     if "guarded" in t:
-        yield "the same behind the guard: faster, no gain, not timed, not certified", "not run", ", ".join(str(t["guarded"][k]) for k in ways)
+        g = t["guarded"]
+        yield "the same behind the guard: faster, no gain, not timed, not certified; speed of all that were timed (slowest), certified", "not run", f"{g['faster']} ({times(g['speed_of_faster'])}), {g['no gain']}, {g['not timed']}, {g['not converged']} of {sum(g[k] for k in ways)}; {times(g['speed'])} ({times(g['slowest'])}; {g['timed']} matrices), {g['truly_converged']}"
     if "cg64" in t: yield "looking every 64 iterations, unguarded" + ("; guarded" if "guarded64" in t else ""), "not run", "; ".join(", ".join(str(t[s][k]) for k in ways) for s in ("cg64", "guarded64") if s in t)
     yield "4.6: Jacobi without retraining: own FP64, iterations", "1.15, +4.99 %", f"{times(j['speed'])} ({j['timed']} matrices), {signed(j['iterations'])} ({j['matrices']})"
     yield "left out", "-", listed_all(j["left"])
     yield "Jacobi against cuSPARSE's", "4.17", times(j["cusparse"])
-    for key, name in (("jacobi-guarded:learned", "the same policies behind the guard"), ("jacobi-guarded:settled", "settled, behind the guard"), ("jacobi-product:auto", "`auto` on halftone's engine")):
+    for key, name in (("jacobi-guarded:learned", "the same policies behind the guard"), ("jacobi-guarded:settled", "settled, behind the guard"), ("jacobi-product:auto", "`auto` on halftone's engine"), ("jacobi-product:library", "the library's policy there")):
         if key in j: yield f"Jacobi, {name}: own FP64, iterations, cuSPARSE; beyond the cache", "not run", "; ".join(f"{times(j[key][of]['speed'])} ({j[key][of]['timed']} matrices), {signed(j[key][of]['iterations'])}, {times(j[key][peer])}" for of, peer in (("all", "cusparse"), ("hbm", "hbm_cusparse"))) + (f"; {len(j[key]['missed'])} not certified" if j[key]["missed"] else "")
+    if "own_f64" in j: yield "Jacobi, FP64 on halftone's engine: cuSPARSE; beyond the cache", "not run", "; ".join(map(times, j["own_f64"]))
     yield "4.7, Table 1: learned against the rule, unguarded", "1.36 (1.33 by Table 1)", times(r["learned_over_rule"])
     yield "the rule converges", "27 of 47", f"{r['converge']['rule']} of {r['matrices']} by the recursive residual"
     yield "4.8, Fig. 10(a): policy in the loop, at its K* (1024: no rise is delayed), all that asking for levels costs: mean, median", "1.09 %, 0.60 %", f"**{percent(mean(c['overhead']), 2)}**, {percent(median(c['overhead']), 2)}; looking every 64 iterations {percent(mean(c.get('seldom', [])), 2)}, {percent(median(c.get('seldom', [])), 2)}, the looks alone {percent(mean(c['looks']), 2)}"

@@ -17,21 +17,22 @@ def outcome(r): return "not converged" if not reached(r) else "not timed" if spe
 
 def carried(args, got, own, contestant, paper):
     """A table of what came of it, the summary before it, and its figures. paper: whether the paper's figures are beside."""
-    lines, count, faster, truly = [], {"faster": 0, "no gain": 0, "not converged": 0, "not timed": 0}, [], 0
+    lines, timed, count, faster, truly = [], [], {"faster": 0, "no gain": 0, "not converged": 0, "not timed": 0}, [], 0
     for name, g in got.items():
         f, r, mine = g.get("f64"), g.get(contestant), own.get(name, {}).get("learned")
         if not f or not r: continue
         what = outcome(r) if fair(f) else "listed only"
         if fair(f): count[what] += 1; truly += r["outcome"] == "converged"
         if what == "faster": faster.append(speed(r))
+        if fair(f) and worth(f, r) and speed(r) == speed(r): timed.append(speed(r))
         lines.append([name, r["kind"], f["iterations"], mine["iterations"] if mine else "-", r["iterations"], times(speed(r)), " / ".join(percent(r[k]) for k in ("share_64", "share_32", "share_16")),
                       f"{r['residual_true']:.1e}", r["outcome"], what, "{learned} -> {transfer}".format(**paper_of(name)) if "transfer" in paper_of(name) else "-"])
     total = sum(count.values())
     text = beside([["faster than own FP64", "23 of 47" if paper else "-", f"{count['faster']} of {total}"], ["their speed", "1.21" if paper else "-", times(geomean(faster))],
-                   ["converged without gain", "15" if paper else "-", count["no gain"]], ["not converged", "9" if paper else "-", count["not converged"]], ["converged, not timed", "-", count["not timed"]],
+                   ["speed of all that were timed, the slowest", "-", f"{times(geomean(timed))} ({len(timed)} matrices), {times(min(timed, default=float('nan')))}"], ["converged without gain", "15" if paper else "-", count["no gain"]], ["not converged", "9" if paper else "-", count["not converged"]], ["converged, not timed", "-", count["not timed"]],
                    ["true residual meets the tolerance", "not told" if paper else "-", f"{truly} of {total}"]])
     head = ["matrix", "kind", "FP64 it.", "own policy's it.", "transferred it.", "speed", "FP64 / FP32 / 16 bits", "true residual", "outcome", "counted as", "paper's it. (own -> transferred)"]
-    return [text, table(head, lines)], dict(count, speed_of_faster=geomean(faster), truly_converged=truly, rows=lines)
+    return [text, table(head, lines)], dict(count, speed_of_faster=geomean(faster), speed=geomean(timed), slowest=min(timed, default=float("nan")), timed=len(timed), truly_converged=truly, rows=lines)
 
 
 def main(argv=None):

@@ -234,7 +234,14 @@ class Experiments(unittest.TestCase):
         (folder / "policies/small.cut.json").write_text(json.dumps(dict(time_s=8.0, episodes=300, interval=1)))
         (folder / "policies/small.json").write_text(json.dumps(dict(time_s=1.0, episodes=300, interval=64, delayed=0.05)))
         options = ["--out", out, "--table", self.out / "table.tsv", "--matrices", ""]
-        subprocess.run([sys.executable, "-B", EVOCG / "collect.py", folder, *options], check=True, capture_output=True, timeout=60)
+        later, petsc = self.out / "later", dict(rows[0], policy="petsc", us_per_iteration=120.0)  # a second batch, of which no training is as long
+        (later / "policies").mkdir(parents=True)
+        (later / "peers.json").write_text(json.dumps(dict(card="a card", commit="c2", date="d", rows=[*rows[:2], petsc])))
+        for place, episodes in ((folder, 300), (later, 20)):
+            head = json.dumps({"__metadata__": {"episodes": str(episodes)}}).encode()
+            (place / "policies/small.safetensors").write_bytes(len(head).to_bytes(8, "little") + head)
+        (later / "policies/small.json").write_text(json.dumps(dict(time_s=1.0, episodes=20, interval=1)))
+        subprocess.run([sys.executable, "-B", EVOCG / "collect.py", folder, later, *options], check=True, capture_output=True, timeout=60)
         texts = {}
         for name in ("precision", "endtoend", "cost", "transfer"):
             subprocess.run([sys.executable, "-B", EVOCG / f"{name}.py", "--backend", "cuda", "--measured", *options], check=True, capture_output=True, timeout=60)
@@ -245,6 +252,8 @@ class Experiments(unittest.TestCase):
         self.assertIn("| true residual above it | not told | 1 of 1 small |", texts["precision"])
         self.assertIn("| product's share of FP64 CG, mean | 67.1 % | 25.0 % (cuSPARSE, sample form) |", texts["endtoend"])
         self.assertIn("| paper's engine, FP64 against cuSPARSE | - | 2.00 (2.00 to 2.00, 1 matrices) |", texts["endtoend"])
+        self.assertIn("| paper's engine, FP64 against PETSc | - | 3.00 (3.00 to 3.00, 1 matrices) |", texts["endtoend"])
+        self.assertIn(", d, c, then c2. ", texts["cost"])
         self.assertIn("| policy, mean | 1.09 % | 5.00 % |", texts["cost"])
         self.assertIn("| 9.0 s, 300 episodes, cut off | 64 | 5.0 % |", texts["cost"])
         self.assertIn("| their speed | 1.21 | 2.00 |", texts["transfer"])

@@ -70,6 +70,19 @@ class Interrupts(Cli):
             status, out, err = run("train", a, "-o", policy, "--resume", state, "--episodes", "1", "--json")
             self.assertEqual((status, json.loads(out)["judged"]), (0, 1), err)
 
+    def test_a_signal_that_comes_twice_counts_once(self):
+        """As from `timeout`, which signals the command and its group."""
+        for wait in (0, 0.02):  # the second while the first is handled, and after that
+            x = self.path("x.npy")
+            process, master = self.start_long_solve("--json", "-o", x)
+            self.wait_for_progress(master)
+            process.send_signal(signal.SIGTERM)
+            time.sleep(wait)
+            process.send_signal(signal.SIGTERM)
+            out, _ = process.communicate(timeout=60)
+            os.close(master)
+            self.assertEqual((process.returncode, json.loads(out)["outcome"], x.exists()), (1, "interrupted", True), out)
+
     def test_the_second_interrupt_ends_the_command(self):
         """While it waits for input nothing else can end it first."""
         process = subprocess.Popen([HALFTONE, "solve", "-b", "-", str(self.a)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
