@@ -382,13 +382,15 @@ typedef struct ht_backend {
   /* p in solver order, padding included, and the caller's scale, into host memory. NULL: the engine cannot. */
   void (*engine_get_direction)(ht_engine *engine, double *p);
   void (*engine_release)(ht_engine *engine); /* NULL is allowed */
-  /* Training of precision policies on the device: many solves at once, and proximal policy optimisation over their transitions. The reward
-   * is equation 11 of the EvoCG paper, the storage's rounding that of ht_tilecsc_view; all pointers are to host memory. matrix: symmetric,
-   * a view each, not kept. HT_UNSUPPORTED where the settings are more than the device takes. NULL where the backend has no such thing. */
-  ht_status (*learner_create)(ht_context *ctx, const ht_learner_settings *settings, int matrices, const ht_csr_view *matrix,
+  /* Training of precision policies on the device: many solves at once, and proximal policy optimisation over their transitions. All
+   * pointers are to host memory, and nothing is kept. HT_UNSUPPORTED where the settings are more than the device takes. NULL where the
+   * backend has no such thing. */
+  ht_status (*learner_create)(ht_context *ctx, const ht_learner_settings *settings, int matrices, const ht_learner_system *system,
                               ht_learner **learner);
   /* Most iterations of an episode with this matrix. */
   void (*learner_set_limit)(ht_learner *learner, int matrix, int64_t iterations);
+  /* The reward time of a matrix: of each of its right-hand sides; iterations from one decision to the next. Before the first episode. */
+  ht_status (*learner_set_saving)(ht_learner *learner, int matrix, const ht_learner_side *side, int64_t interval);
   /* The network's weights in ht_network's order, Adam's moments and number of steps. */
   ht_status (*learner_set_network)(ht_learner *learner, const float *weights, const float *first, const float *second, int64_t steps);
   ht_status (*learner_get_network)(ht_learner *learner, float *weights, float *first, float *second, int64_t *steps);
@@ -398,9 +400,7 @@ typedef struct ht_backend {
   ht_status (*learner_collect)(ht_learner *learner, ht_episode *finished, int64_t *count);
   /* All epochs over them, as ht_ppo_update. */
   ht_status (*learner_update)(ht_learner *learner, uint64_t seed, ht_ppo_loss *mean);
-  /* Episode 0 with the likeliest actions under these weights, or all in FP64 where there are none; x: the n unknowns at its end. */
-  ht_status (*learner_judge)(ht_learner *learner, int matrix, const float *weights, int64_t interval, int64_t most_iterations,
-                             ht_learner_judgement *judgement, double *x);
+  ht_status (*learner_judge)(ht_learner *learner, int matrix, const ht_learner_trial *trial, ht_learner_judgement *judgement);
   void (*learner_release)(ht_learner *learner); /* NULL is allowed */
 } ht_backend;
 

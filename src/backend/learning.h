@@ -36,6 +36,14 @@ static HT_KERNELS_TOO inline double ht_learning_draw(uint64_t seed, int64_t epis
   return (ht_random_uniform(ht_random_bits(seed, (uint64_t)episode), (uint64_t)(iteration * tiles + tile)) + 1) / 2;
 }
 
+/* The same for all tiles of an episode, to its end: what a level does shows in the solve as a whole, and late, and could be told of neither
+ * a tile nor an iteration that takes it alone. number: of the episode, among those on its matrix. Multiples of the golden ratio spread
+ * evenly over [0, 1), however few episodes there are. */
+static HT_KERNELS_TOO inline double ht_learning_shared_draw(uint64_t seed, int64_t number) {
+  const double golden = 0.6180339887498949, u = golden * (double)number + ht_learning_draw(seed, 0, 0, 0, 1);
+  return u - floor(u);
+}
+
 static HT_KERNELS_TOO inline int ht_learning_sample(int actions, const float *log_probability, double u) {
   double sum = 0;
   for (int a = 0; a < actions - 1; a++) {
@@ -59,6 +67,9 @@ static HT_KERNELS_TOO inline double ht_learning_right_side(uint64_t seed, int64_
   return ht_random_uniform(ht_random_bits(seed, (uint64_t)episode), (uint64_t)i);
 }
 
+/* Of so many right-hand sides that of an episode with this number, among those on its matrix; the first is there to judge by. */
+static HT_KERNELS_TOO inline int ht_learning_side(int sides, int64_t number) { return sides == 1 ? 0 : 1 + (int)(number % (sides - 1)); }
+
 /* ---- reward ---- */
 
 static HT_KERNELS_TOO inline double ht_learning_clamp(double v, double low, double high) { return v < low ? low : v > high ? high : v; }
@@ -77,6 +88,41 @@ static HT_KERNELS_TOO inline double ht_learning_reward(double before, double aft
   if (broken) return -reward_reached;
   double decay = after > 0 ? log(before / after) : most_decay;
   return progress * ht_learning_clamp(decay, -most_decay, most_decay) - cost * sum / (double)tiles + (reached ? reward_reached : 0);
+}
+
+/* Iterations that FP64 takes to this residual, by ||b||: between two of them in proportion to the logarithm. fallen: its lowest residual
+ * up to each of its iterations, 0 to `iterations`. */
+static HT_KERNELS_TOO inline double ht_learning_progress(const double *fallen, int64_t iterations, double residual) {
+  int64_t low = 0, high = iterations; /* fallen[low] > residual >= fallen[high] */
+  if (!(residual < fallen[0])) return 0;
+  if (residual <= fallen[high]) return (double)high;
+  while (high - low > 1) {
+    int64_t middle = low + (high - low) / 2;
+    if (fallen[middle] > residual)
+      low = middle;
+    else
+      high = middle;
+  }
+  return (double)low + log(fallen[low] / residual) / log(fallen[low] / fallen[high]);
+}
+
+/* What the parts of a solve cost, by FP64's solve of the same system. */
+typedef struct ht_learning_prices {
+  double iteration[3]; /* with all tiles at a level */
+  double exact, look;  /* a residual recomputed; a look of the network */
+} ht_learning_prices;
+
+/* The reward `time` of an iteration: progress, in iterations of FP64, less cost, both as shares of FP64's solve. */
+static HT_KERNELS_TOO inline double ht_learning_saving(const ht_learning_prices *prices, double progress, int64_t iterations_64,
+                                                       const int32_t count[3], int64_t tiles, int replaced) {
+  double cost = replaced ? prices->exact : 0;
+  for (int level = 0; level < 3; level++) cost += (double)count[level] / (double)tiles * prices->iteration[level];
+  return progress / (double)iterations_64 - cost;
+}
+
+/* What an end without certified answer costs more: what is missing counts twice. */
+static HT_KERNELS_TOO inline double ht_learning_missed(double progress, int64_t iterations_64) {
+  return 2 * (1 - progress / (double)iterations_64);
 }
 
 /* Generalised advantage estimate (Schulman et al. 2016): a transition's, from the one after it. goes_on: gamma, or 0 at an episode's end.
@@ -160,6 +206,24 @@ static HT_KERNELS_TOO inline void ht_learning_adam_step(const ht_adam *adam, flo
 
 typedef struct ht_learner ht_learner;
 
+enum { HT_LEARNER_MOST_UNITS = 64, HT_LEARNER_MOST_TILES = 32 }; /* a layer; of a transition, that are learned from */
+
+/* A matrix and its right-hand sides; the order of the unknowns is the solves'. */
+typedef struct ht_learner_system {
+  int64_t n;
+  const int64_t *row_start;
+  const int32_t *columns;
+  const double *values;      /* three an entry: as it is read at each level */
+  const double *right_sides; /* of n numbers each, one after the other; NULL: random ones, another in each episode */
+  int sides;
+  /* Where entries are read together, at the highest level that one of their column blocks asks for: parts. NULL: each at the level of its
+   * column block. */
+  int64_t parts;
+  const int32_t *part;        /* of each entry */
+  const int64_t *touch_start; /* of each part, and the end */
+  const int32_t *touched;     /* column blocks */
+} ht_learner_system;
+
 typedef struct ht_learner_settings {
   ht_ppo_settings ppo;
   int hidden;        /* units a layer */
@@ -167,12 +231,22 @@ typedef struct ht_learner_settings {
   int64_t steps;     /* transitions a lane and update: number lane * steps + step */
   int64_t most_rows; /* tiles of a transition that are learned from */
   uint64_t seed;
-  int random_right_sides; /* else b = A*1 */
   double rtol, gamma, gae_lambda, tile_cost;
+  /* The reward time, of whole episodes (learner_set_saving), in the place of equation 11 */
+  int saves;
+  int replaces;   /* residuals are made true, and */
+  double drop[3]; /* how far ||r|| may fall until then, by the lowest level that was read; saves alone */
 } ht_learner_settings;
 
+/* One right-hand side, as FP64 solves with it, and prices by that solve. */
+typedef struct ht_learner_side {
+  const double *fallen; /* ht_learning_progress */
+  int64_t iterations;
+  ht_learning_prices prices;
+} ht_learner_side;
+
 /* One solve on the way, between two transitions. Vectors: host memory, entries of the matrix's n unknowns; the iterate is nobody's business
- * here. */
+ * here: where rewards look at it, no solve is on its way between two updates. */
 typedef struct ht_learner_lane {
   int64_t episode, iteration; /* episode: -1 before the first */
   double total, norm_0, norm_r, rr;
@@ -180,12 +254,24 @@ typedef struct ht_learner_lane {
   double *r, *p;
 } ht_learner_lane;
 
-/* A solve with the likeliest actions. */
+/* A solve with the likeliest actions under these weights, or all in FP64 where there are none. */
+typedef struct ht_learner_trial {
+  const float *weights; /* as ht_network has them; NULL: FP64 */
+  int64_t interval;     /* between two decisions */
+  int64_t most_iterations;
+  int side;      /* the right-hand side's number; where they are random, the episode's */
+  double *x;     /* receives the iterate, n numbers */
+  double *norms; /* receives ||r|| after each iteration, the first `room`; NULL: nobody asks */
+  int64_t room;
+} ht_learner_trial;
+
 typedef struct ht_learner_judgement {
   int64_t iterations, count[3]; /* count: tiles over the iterations, read at each level */
   int64_t rises[HT_LEARNING_RISES];
-  double residual; /* the recurrence's ||r|| / ||b|| */
+  int64_t replacements;
+  double norm_0, norm_r; /* the recurrence's */
   int reached, broken;
+  int lowest; /* ht_level that was read since the last replacement */
 } ht_learner_judgement;
 
 #endif

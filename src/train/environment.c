@@ -244,9 +244,6 @@ static void subtract_product(ht_course *c) {
 
 /* ---- replacement, as the guard does it ---- */
 
-/* The true residual may differ from the recurrence's by this share before the direction is given up. */
-static const double KEEP_DIRECTION = 0.1;
-
 static int is_replacement_due(ht_course *c) {
   const ht_environment *e = c->environment;
   for (int64_t b = 0; b < e->blocks; b++)
@@ -296,7 +293,7 @@ double ht_course_step(ht_course *c, int64_t most) {
   c->reached = c->norm_r <= e->options->rtol * c->norm_0;
   c->broken = !isfinite(rr);
   c->over = c->reached || c->broken || c->iteration >= most;
-  e->backend->xpby(e->ctx, e->padded, c->r, change <= KEEP_DIRECTION * c->norm_r ? rr / c->rr : 0, c->p);
+  e->backend->xpby(e->ctx, e->padded, c->r, change <= ht_replacement_bearable(c->norm_r) ? rr / c->rr : 0, c->p);
   c->rr = rr;
   return share;
 }

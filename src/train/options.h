@@ -11,6 +11,7 @@ enum { HT_TRAIN_PRECOND_NONE, HT_TRAIN_PRECOND_JACOBI, HT_TRAIN_PRECOND_BOTH };
 enum { HT_TRAIN_AUTO, HT_TRAIN_SPLIT, HT_TRAIN_TILECSC };
 enum { HT_MACHINE_AUTO, HT_MACHINE_ANY, HT_MACHINE_THIS };
 enum { HT_JUDGE_AUTO, HT_JUDGE_MODEL, HT_JUDGE_TIME };
+enum { HT_PRICE_MODEL, HT_PRICE_TIME };
 enum { HT_LOSS_MEAN, HT_LOSS_SUM };
 enum { HT_CREDIT_OWN, HT_CREDIT_SHARED };
 enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
@@ -36,6 +37,10 @@ enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
     "how policies compete at the end: by modelled time, or by a clock, in turn on the backend, until their order is clear, but not for "   \
     "longer than half of the time before, or 2 s and a round; auto: by the clock on a GPU",                                                \
     "compete=yes")                                                                                                                         \
+  X(CHOICE, price, 0, 0, 1, AT_SOLVE, "model|time",                                                                                        \
+    "what an iteration at a level takes in the reward time, on a GPU that learns: by a model, or measured there as a training begins; "    \
+    "what is learned then depends on the clock, too",                                                                                      \
+    "state=paper")                                                                                                                         \
   X(CHOICE, rhs, 0, 0, 2, AT_SOLVE, "auto|ones|random",                                                                                    \
     "right-hand side of an episode: A*1, or random entries that change with it; auto: ones with the reward paper, else random")            \
   X(CHOICE, format, 0, 0, 2, AT_SOLVE, "auto|split|tilecsc",                                                                               \
@@ -77,8 +82,9 @@ enum { HT_COMPETE_AUTO, HT_COMPETE_YES, HT_COMPETE_NO };
     "as the solver solves with them behind its guard; what is as fast as a simpler one, to a per cent or the clock's noise, loses to it; " \
     "auto: with the reward time where residuals are replaced")                                                                             \
   X(TEXT, backend, 0, 0, 0, AT_SOLVE, "auto",                                                                                              \
-    "what the policy is for, and competes on: auto, cpu, cuda, or cuda:N for the N-th device from 0; a GPU learns from the reward paper, " \
-    "what else there is to learn is learned on the CPU; auto: a GPU where it learns, or where solve would take it")
+    "what the policy is for, and competes on: auto, cpu, cuda, or cuda:N for the N-th device from 0; a GPU learns from the state paper, "  \
+    "by the reward paper with tilecsc and no replacement, what else there is to learn is learned on the CPU; auto: a GPU where solve "     \
+    "would take it, or with the reward paper where it learns")
 
 HT_OPTION_STRUCT(ht_train_options, HT_TRAIN_OPTIONS);
 

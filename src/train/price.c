@@ -4,19 +4,7 @@
 
 static const double ON_TIME = 1.05; /* iterations by those of FP64 */
 
-double ht_price_progress(const ht_price *p, double residual) {
-  int64_t low = 0, high = p->iterations_64; /* fallen[low] > residual >= fallen[high] */
-  if (!(residual < p->fallen[0])) return 0;
-  if (residual <= p->fallen[high]) return (double)high;
-  while (high - low > 1) {
-    int64_t middle = low + (high - low) / 2;
-    if (p->fallen[middle] > residual)
-      low = middle;
-    else
-      high = middle;
-  }
-  return (double)low + log(p->fallen[low] / residual) / log(p->fallen[low] / p->fallen[high]);
-}
+double ht_price_progress(const ht_price *p, double residual) { return ht_learning_progress(p->fallen, p->iterations_64, residual); }
 
 /* A residual recomputed: the CSR, its vectors, and those that the guard moves. */
 static double exact_cost(const ht_price *p) {
@@ -26,7 +14,7 @@ static double exact_cost(const ht_price *p) {
 
 double ht_price_cost(const ht_price *p, const ht_stand *s) {
   double none = ht_policy_time(p->facts, 0), matrix = ht_policy_time(p->facts, s->bytes) - none;
-  double look = ht_policy_look_cost(p->facts) + p->network * (double)p->n;
+  double look = p->look > 0 ? p->look : ht_policy_look_cost(p->facts);
   return (double)s->iterations * none + matrix + (double)s->exact_products * exact_cost(p) + (double)s->looks * look;
 }
 
@@ -43,4 +31,4 @@ double ht_price_step(const ht_price *p, const ht_stand *from, const ht_stand *to
          (ht_price_cost(p, to) - ht_price_cost(p, from)) / ht_price_cost_64(p) - (late(p, to) - late(p, from));
 }
 
-double ht_price_missed(const ht_price *p, const ht_stand *end) { return 2 * (1 - end->progress / (double)p->iterations_64); }
+double ht_price_missed(const ht_price *p, const ht_stand *end) { return ht_learning_missed(end->progress, p->iterations_64); }

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HT_TRAIN_PRICE_H
 #define HT_TRAIN_PRICE_H
+#include "backend/learning.h"
 #include "policy/policy.h"
 
 /* The FP64 solve that others are compared with, and what its parts cost. */
@@ -9,8 +10,8 @@ typedef struct ht_price {
   const ht_policy_facts *facts; /* borrowed, as the next: of the prepared solver */
   const double *fallen;         /* lowest ||r|| by ||b|| in FP64 up to each iteration; iterations_64 + 1 of them */
   int64_t iterations_64, n;
-  double late;    /* what an iteration beyond 1.05 times those of FP64 costs more, in iterations of FP64 */
-  double network; /* what a look takes more, bytes a row: a network that is asked for each column block; 0: for the matrix */
+  double late; /* what an iteration beyond 1.05 times those of FP64 costs more, in iterations of FP64 */
+  double look; /* what a look takes, in bytes; 0: as the facts say, where the matrix is looked at as a whole */
 } ht_price;
 
 /* Where a solve stands. */
@@ -20,7 +21,7 @@ typedef struct ht_stand {
   double progress; /* in iterations of FP64: ht_price_progress of its lowest residual */
 } ht_stand;
 
-/* Iterations that FP64 takes to this residual, by ||b||: between two of them in proportion to the logarithm. */
+/* ht_learning_progress. */
 double ht_price_progress(const ht_price *price, double residual);
 /* Modelled time of all that a solve did so far, and of the FP64 solve with its certificate, in bytes. */
 double ht_price_cost(const ht_price *price, const ht_stand *stand);

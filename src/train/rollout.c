@@ -34,17 +34,9 @@ static int64_t picks(const ht_rollout *r, const ht_lane *lane) {
   return blocks < r->batch.most_rows ? blocks : r->batch.most_rows;
 }
 
-/* With the reward time all tiles of an episode share one, and it holds to the end: what a level does shows in the solve as a whole, and
- * late, and could be told of neither a tile nor an iteration that takes it alone. Multiples of the golden ratio spread evenly over [0, 1),
- * however few episodes there are. */
 static double draw(const ht_rollout *r, const ht_lane *lane, int64_t tile) {
-  static const double GOLDEN = 0.6180339887498949;
   uint64_t seed = (uint64_t)r->options->seed;
-  if (r->saving) {
-    int64_t number = lane->episode / r->environments;
-    double u = GOLDEN * (double)number + ht_learning_draw(seed, 0, 0, 0, 1);
-    return u - floor(u);
-  }
+  if (r->saving) return ht_learning_shared_draw(seed, lane->episode / r->environments);
   return ht_learning_draw(seed, lane->episode, lane->course.iteration, tile, lane->course.environment->blocks);
 }
 
@@ -107,6 +99,10 @@ static void begin_episode(ht_rollout *r, int k) {
 
 int64_t ht_most_iterations(const ht_environment *e) { return e->iterations_64 + (e->iterations_64 + 1) / 2; }
 
+int64_t ht_iterations_apart(const ht_rollout *r, const ht_environment *e) {
+  return e->iterations_64 > r->steps ? e->iterations_64 / r->steps : 1;
+}
+
 static void run_lane(ht_rollout *r, const ht_packed *packed, int k) {
   ht_lane *lane = &r->lane[k];
   ht_course *c = &lane->course;
@@ -134,7 +130,7 @@ static void run_whole_episodes(ht_rollout *r, const ht_packed *packed, int k) {
   r->lane_finished_count[k] = 0;
   while (t < end) {
     begin_episode(r, k);
-    int64_t begun = t, apart = c->environment->iterations_64 / r->steps > 0 ? c->environment->iterations_64 / r->steps : 1;
+    int64_t begun = t, apart = ht_iterations_apart(r, c->environment);
     while (!c->over) {
       if (c->iteration % apart == 0) act(r, packed, lane, t < end ? t++ : -1);
       ht_course_step(c, ht_most_iterations(c->environment));

@@ -37,6 +37,8 @@ typedef struct ht_rollout {
 ht_status ht_rollout_create(ht_context *ctx, const ht_train_options *options, int environments, ht_environment *const *environment,
                             const ht_packed *packed, int on_device, ht_rollout **rollout);
 void ht_rollout_destroy(ht_rollout *rollout); /* NULL is allowed */
+/* From one decision of an episode to the next, with the reward time: so that its transitions find room. */
+int64_t ht_iterations_apart(const ht_rollout *rollout, const ht_environment *environment);
 /* Fill the batch with the next transitions, advantages and targets included. */
 void ht_rollout_collect(ht_rollout *rollout, const ht_packed *packed);
 

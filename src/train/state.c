@@ -8,7 +8,7 @@
 #include "halftone/version.h"
 #include "train/device.h"
 
-static const char MAGIC[16] = "halftone-train4";
+static const char MAGIC[16] = "halftone-train5";
 enum { MAGIC_NAME = 14 }; /* without the number, that other versions of the program may have otherwise */
 
 /* Walks over the pieces of the state in order, and measures, writes or reads each. */

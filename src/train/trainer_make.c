@@ -37,7 +37,7 @@ static ht_status prepare_rollout(ht_trainer *t, int64_t *transitions, int64_t *r
 static ht_status prepare_savings(ht_trainer *t) {
   int rewarded = t->options.reward == HT_REWARD_TIME;
   for (int k = 0; k < t->matrices && (rewarded || t->options.compete == HT_COMPETE_YES); k++)
-    HT_TRY(t->ctx, ht_saving_create(t->environment[k], &t->saving[k]));
+    HT_TRY(t->ctx, ht_saving_create(t->environment[k], NULL, &t->saving[k]));
   t->rollout->saving = rewarded ? t->saving : NULL;
   return HT_OK;
 }

@@ -186,11 +186,10 @@ ht_status ht_trainer_rivals_solver(const ht_trainer *t, const ht_matrix *matrix,
   snprintf(rtol, sizeof rtol, "%.17g", t->options.rtol);
   /* In the second half of what is allowed the guard looks to the end, so that one and a half times FP64's are free. */
   snprintf(most, sizeof most, "%lld", 3 * (long long)iterations_64 + 100);
-  const char *backend = !t->device ? "cpu" : strcmp(t->options.backend, "auto") ? t->options.backend : "cuda";
   HT_TRY(t->ctx, ht_solver_create(t->ctx, NULL, solver));
   HT_TRY(t->ctx, ht_solver_set_option(*solver, "rtol", rtol));
   HT_TRY(t->ctx, ht_solver_set_option(*solver, "max-iterations", most));
-  HT_TRY(t->ctx, ht_solver_set_option(*solver, "backend", backend));
+  HT_TRY(t->ctx, ht_solver_set_option(*solver, "backend", ht_device_name(t)));
   for (size_t k = 0; k < count; k++) HT_TRY(t->ctx, ht_solver_set_option(*solver, options[k][0], options[k][1]));
   return ht_solver_set_matrix(*solver, matrix);
 }

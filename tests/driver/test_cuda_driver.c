@@ -256,31 +256,51 @@ static void host_memory_may_end(void **state) {
 
 /* ---- training ---- */
 
-static int make_learner(run *r, ht_learner **learner) {
-  static const int64_t row_start[] = {0, 1, 2, 3};
-  static const int32_t columns[] = {0, 1, 2};
-  static const double values[] = {1, 2, 3};
-  const ht_csr_view rows[] = {{3, 3, row_start, columns, values}, {3, 3, row_start, columns, values}};
+/* By either reward: all in one launch, and parts that are read together. */
+static int make_learner(run *r, int saves, ht_learner **learner) {
+  static const int64_t row_start[] = {0, 1, 2, 3}, touch_start[] = {0, 1, 2};
+  static const int32_t columns[] = {0, 1, 2}, part[] = {0, 0, 1}, touched[] = {0, 0};
+  static const double values[] = {1, 1, 1, 2, 2, 2, 3, 3, 3}, right_side[] = {1, 2, 3}, fallen[] = {1, 1e-11};
+  const ht_learner_system whole = {.n = 3,
+                                   .row_start = row_start,
+                                   .columns = columns,
+                                   .values = values,
+                                   .right_sides = right_side,
+                                   .sides = 1,
+                                   .parts = 2,
+                                   .part = part,
+                                   .touch_start = touch_start,
+                                   .touched = touched};
+  const ht_learner_system systems[] = {whole, whole};
+  const ht_learner_side side = {.fallen = fallen, .iterations = 1};
   const ht_learner_settings settings = {
-      .ppo = {0.2, 0.25, 0.02, 1e-4, 0.5, 2, 3, 0, 0}, .hidden = 9, .lanes = 4, .steps = 2, .most_rows = 1, .rtol = 1e-10};
-  return r->cuda->learner_create(r->ctx, &settings, 2, rows, learner);
+      .ppo = {0.2, 0.25, 0.02, 1e-4, 0.5, 2, 3, 0, 0}, .hidden = 9, .lanes = 4, .steps = 2, .most_rows = 1, .rtol = 1e-10, .saves = saves};
+  ht_status status = r->cuda->learner_create(r->ctx, &settings, 2, systems, learner);
+  if (status != HT_OK || !saves) return status;
+  status = r->cuda->learner_set_saving(*learner, 1, &side, 1);
+  if (status == HT_OK) return HT_OK;
+  r->cuda->learner_release(*learner);
+  *learner = NULL;
+  return status;
 }
 
 /* Whichever request is refused, nothing is left behind. */
 static int makes_learners(run *r, const char *name) {
-  ht_learner *learner = NULL;
-  ht_status status = HT_NO_MEMORY;
   EXPECT(ht_backend_find(r->ctx, name, &r->cuda) == HT_OK);
   long before = r->allocator.alive;
-  for (long n = 0; status == HT_NO_MEMORY; n++) {
-    r->allocator.fail_at = r->allocator.requests + n;
-    status = make_learner(r, &learner);
-    r->allocator.fail_at = -1;
-    EXPECT(status == HT_OK || (!learner && r->allocator.alive == before));
+  for (int saves = 0; saves < 2; saves++) {
+    ht_learner *learner = NULL;
+    ht_status status = HT_NO_MEMORY;
+    for (long n = 0; status == HT_NO_MEMORY; n++) {
+      r->allocator.fail_at = r->allocator.requests + n;
+      status = make_learner(r, saves, &learner);
+      r->allocator.fail_at = -1;
+      EXPECT(status == HT_OK || (!learner && r->allocator.alive == before));
+    }
+    EXPECT(status == HT_OK);
+    r->cuda->learner_release(learner);
+    EXPECT(r->allocator.alive == before);
   }
-  EXPECT(status == HT_OK);
-  r->cuda->learner_release(learner);
-  EXPECT(r->allocator.alive == before);
   ht_context_destroy(r->ctx);
   if (all_given_back(0)) return 1;
   EXPECT(failing_context(&r->allocator, &r->ctx) == HT_OK);

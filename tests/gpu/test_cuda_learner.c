@@ -10,6 +10,8 @@
 #include "policy/learned_file.h"
 #include "train/device.h"
 #include "train/initialise.h"
+#include "train/saving.h"
+#include "train/view.h"
 
 enum { INPUTS = 64, ACTIONS = 3, LANES = 6 };
 #define OK(call) assert_int_equal((call), HT_OK)
@@ -82,6 +84,11 @@ static void set_up_both(gpu *g, both *f, int hidden, int64_t most, const ht_ppo_
   ht_matrix *a;
   generate(g, "stencil2d size=20", &a);
   const ht_csr_view view = ht_matrix_view(a);
+  double *values, *b;
+  OK(ht_allocate_zeroed(g->ctx, view.nnz * HT_LEVELS, sizeof *values, &values)); /* nobody solves here */
+  OK(ht_allocate_zeroed(g->ctx, view.n, sizeof *b, &b));
+  const ht_learner_system system = {
+      .n = view.n, .row_start = view.row_start, .columns = view.columns, .values = values, .right_sides = b, .sides = 1};
   const ht_learner_settings learner = {
       .ppo = *settings, .hidden = hidden, .lanes = LANES, .steps = steps, .most_rows = most, .rtol = 1e-10};
   *f = (both){.net = {INPUTS, hidden, ACTIONS, NULL}, .batch = make_batch(LANES * steps, most)};
@@ -90,11 +97,13 @@ static void set_up_both(gpu *g, both *f, int hidden, int64_t most, const ht_ppo_
   OK(ht_network_initialise(g->ctx, 7, &f->net));
   for (int64_t i = 0; i < size; i++) f->net.weights[i] += 0.1F * (float)ht_random_uniform(6, (uint64_t)i);
   OK(ht_ppo_create(g->ctx, settings, &f->net, LANES * steps, most, &f->ppo));
-  OK(g->cuda->learner_create(g->ctx, &learner, 1, &view, &f->learner));
+  OK(g->cuda->learner_create(g->ctx, &learner, 1, &system, &f->learner));
   OK(g->cuda->learner_set_network(f->learner, f->net.weights, f->ppo->first, f->ppo->second, 0));
   place_batch(g, &f->batch, &f->learner->batch);
   float **arrays[] = {&f->gradient, &f->weights, &f->first, &f->second};
   for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++) OK(ht_allocate(g->ctx, size, sizeof(float), arrays[k]));
+  ht_release(g->ctx, values);
+  ht_release(g->ctx, b);
   ht_matrix_destroy(a);
 }
 
@@ -230,15 +239,27 @@ static void compare_lanes(ht_trainer *cpu, ht_trainer *cuda, double tolerance) {
   }
 }
 
+/* The reward time by the CPU's prices, and by its solves in FP64, whose last bits move their iterations. */
+static void price_as_the_cpu(gpu *g, const ht_trainer *cpu, ht_trainer *cuda) {
+  ht_learner_side side[HT_SAVING_RIGHT_SIDES];
+  for (int k = 0; k < cpu->matrices && cpu->rollout->saving; k++) {
+    ht_saving_sides(cpu->saving[k], ht_saving_right_sides(&cpu->options), side);
+    g->cuda->learner_set_limit(cuda->learner, k, ht_most_iterations(cpu->environment[k]));
+    OK(g->cuda->learner_set_saving(cuda->learner, k, side, ht_iterations_apart(cpu->rollout, cpu->environment[k])));
+  }
+}
+
 /* steps: of a lane, an update; few enough that roundoff changes no action. */
 static void compare_transitions(gpu *g, int count, ht_matrix *const *matrix, const char *const (*options)[2], double tolerance) {
   ht_trainer *cpu = prepared(g, "cpu", count, matrix, options), *cuda = prepared(g, "cuda", count, matrix, options);
   const ht_ppo_batch *a = &cpu->rollout->batch;
   const ht_learner_batch *b = &cuda->learner->batch;
-  for (int k = 0; k < count; k++) {
+  for (int k = 0; k < count; k++) { /* sums in another order move them where CG has lost its orthogonality */
     long long here = cpu->environment[k]->iterations_64, there = cuda->environment[k]->iterations_64;
-    if (llabs(here - there) > 1) fail_msg("matrix %d of %d: %lld iterations in FP64, and %lld on the device", k, count, here, there);
+    if (llabs(here - there) > 1 + here / 20)
+      fail_msg("matrix %d of %d: %lld iterations in FP64, and %lld on the device", k, count, here, there);
   }
+  price_as_the_cpu(g, cpu, cuda);
   ht_rollout_collect(cpu->rollout, &cpu->ppo->packed);
   OK(ht_device_collect(cuda));
   int64_t rows = a->transitions * a->most_rows;
@@ -248,20 +269,23 @@ static void compare_transitions(gpu *g, int count, ht_matrix *const *matrix, con
         *reward = fetched(g, a->transitions * 4, b->reward), *advantage = fetched(g, a->transitions * 4, b->advantage),
         *target = fetched(g, a->transitions * 4, b->target);
   assert_memory_equal(taken, a->rows, (size_t)a->transitions * 4);
-  assert_memory_equal(last, cpu->rollout->last, (size_t)a->transitions);
+  if (!cpu->rollout->saving) {
+    assert_memory_equal(last, cpu->rollout->last, (size_t)a->transitions);
+    assert_true(largest(a->transitions, reward, cpu->rollout->reward) < 40 * tolerance);
+  }
   for (int64_t t = 0; t < a->transitions; t++) {
     int64_t first = t * a->most_rows;
     assert_memory_equal(action + first, a->action + first, (size_t)taken[t]);
     assert_true(largest(taken[t] * INPUTS, state + first * INPUTS, a->state + first * INPUTS) < tolerance);
     assert_true(largest(taken[t], log_probability + first, a->log_probability + first) < tolerance);
   }
-  assert_true(largest(a->transitions, reward, cpu->rollout->reward) < 40 * tolerance);
   assert_true(largest(a->transitions, advantage, a->advantage) < 1000 * tolerance);
   assert_true(largest(a->transitions, target, a->target) < 1000 * tolerance);
   assert_int_equal(cpu->rollout->finished_count, cuda->rollout->finished_count);
   for (int64_t k = 0; k < cpu->rollout->finished_count; k++) {
     assert_int_equal(cpu->rollout->finished[k].number, cuda->rollout->finished[k].number);
     assert_int_equal(cpu->rollout->finished[k].iterations, cuda->rollout->finished[k].iterations);
+    assert_true(fabs(cpu->rollout->finished[k].total - cuda->rollout->finished[k].total) < 40 * tolerance);
   }
   compare_lanes(cpu, cuda, 1e-6);
   void *memory[] = {taken, action, last, state, log_probability, reward, advantage, target};
@@ -291,38 +315,80 @@ static void transitions_are_those_of_the_cpu(void **state) {
   gpu_close(&g);
 }
 
-static void judgements_are_those_of_the_cpu(void **state) {
+/* Whole episodes, residuals made true on the way or not: the loosest tolerance ends them before roundoff shows. What is read by one draw
+ * for all tiles is one level nearly everywhere, by which both price alike; with tilecsc they do so whatever is read. */
+static void whole_episodes_are_those_of_the_cpu(void **state) {
   (void)state;
+  static const char *const ways[][5][2] = {{{"format", "tilecsc"}, {"rtol", "0.02"}, {"update", "48"}, {NULL, NULL}},
+                                           {{"format", "tilecsc"}, {"rtol", "0.02"}, {"update", "240"}, {"rhs", "ones"}, {NULL, NULL}},
+                                           {{"format", "tilecsc"}, {"rtol", "0.05"}, {"tiles", "3"}, {"replace", "no"}, {NULL, NULL}},
+                                           {{"format", "split"}, {"rtol", "0.02"}, {"update", "48"}, {NULL, NULL}},
+                                           {{"format", "split"}, {"rtol", "0.02"}, {"update", "240"}, {"rhs", "ones"}, {NULL, NULL}}};
   gpu g = gpu_open();
-  ht_matrix *a;
-  generate(&g, "stencil2d size=18 coefficients=lognormal", &a);
-  ht_trainer *cpu = prepared(&g, "cpu", 1, &a, NULL), *cuda = prepared(&g, "cuda", 1, &a, NULL);
+  ht_matrix *matrix[3];
+  generate(&g, "stencil3d size=8 points=27 coefficients=lognormal", &matrix[0]); /* 512: 8 tiles */
+  generate(&g, "stencil3d size=11 points=7", &matrix[1]);                        /* 1331: 21 tiles, the last not whole */
+  generate(&g, "elasticity3d size=5", &matrix[2]);                               /* three unknowns a node */
+  for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+    const char *options[8][2] = {{"reward", "time"}};
+    for (int i = 0; ways[k][i][0]; i++) memcpy(options[i + 1], ways[k][i], sizeof *options);
+    for (int m = 0; m < 3; m++) compare_transitions(&g, 1, matrix + m, (const char *const(*)[2])options, 1e-5);
+    compare_transitions(&g, 3, matrix, (const char *const(*)[2])options, 1e-5);
+  }
+  for (int k = 0; k < 3; k++) ht_matrix_destroy(matrix[k]);
+  gpu_close(&g);
+}
+
+static void compare_judgements(gpu *g, ht_matrix *a, const char *const (*options)[2]) {
+  ht_trainer *cpu = prepared(g, "cpu", 1, &a, options), *cuda = prepared(g, "cuda", 1, &a, options);
   for (int64_t k = 0; k < cpu->ppo->weights; k++) /* decisions that are clear, and change with the state */
     cpu->deployed.weights[k] = cuda->deployed.weights[k] = 3 * cpu->network.weights[k] + 0.3F * (float)ht_random_uniform(9, (uint64_t)k);
   ht_packed_load(&cpu->deployed_packed, &cpu->deployed);
+  if (cpu->rollout->saving) { /* by the CPU's prices */
+    cuda->saving[0]->facts = cpu->saving[0]->facts;
+    cuda->saving[0]->price[0].look = cpu->saving[0]->price[0].look;
+  }
   for (int64_t interval = 1; interval <= 8; interval *= 4) {
     ht_judgement x, y;
     ht_judge(cpu->rollout, &cpu->deployed_packed, 0, interval, &x);
     OK(ht_device_judge(cuda, 0, interval, &y));
-    printf("interval %lld: %lld and %lld iterations, traffic %.4f and %.4f, shares %.3f %.3f %.3f and %.3f %.3f %.3f\n",
-           (long long)interval, (long long)x.iterations, (long long)y.iterations, x.time, y.time, x.share[0], x.share[1], x.share[2],
-           y.share[0], y.share[1], y.share[2]);
+    printf("interval %lld: %lld and %lld iterations, time %.4f and %.4f, shares %.3f %.3f %.3f and %.3f %.3f %.3f\n", (long long)interval,
+           (long long)x.iterations, (long long)y.iterations, x.time, y.time, x.share[0], x.share[1], x.share[2], y.share[0], y.share[1],
+           y.share[2]);
     assert_int_equal(x.reached, y.reached);
     assert_true(fabs((double)(x.iterations - y.iterations)) <= 1 + 0.05 * (double)x.iterations);
-    assert_true(fabs(x.time - y.time) < 0.05 * x.time);
+    assert_true(fabs(x.time - y.time) < 0.08 * x.time);
     for (int level = 0; level < HT_LEVELS; level++) assert_true(fabs(x.share[level] - y.share[level]) < 0.05);
     assert_true(fabs(y.share[0] + y.share[1] + y.share[2] - 1) < 1e-12);
   }
   ht_trainer_destroy(cpu);
   ht_trainer_destroy(cuda);
+}
+
+/* Loose enough that no solve comes near its last iteration, which roundoff in FP64's solve moves. */
+static void judgements_are_those_of_the_cpu(void **state) {
+  (void)state;
+  static const char *const paper[][2] = {{"rtol", "1e-6"}, {NULL, NULL}},
+                           *const tiles[][2] = {{"reward", "time"}, {"format", "tilecsc"}, {"rtol", "1e-6"}, {NULL, NULL}},
+                           *const split[][2] = {{"reward", "time"}, {"format", "split"}, {"rtol", "1e-6"}, {NULL, NULL}};
+  gpu g = gpu_open();
+  ht_matrix *a, *cube;
+  generate(&g, "stencil2d size=18 coefficients=lognormal", &a);
+  generate(&g, "stencil3d size=11 points=27", &cube);
+  compare_judgements(&g, a, paper);
+  compare_judgements(&g, cube, tiles);
+  compare_judgements(&g, cube, split);
   ht_matrix_destroy(a);
+  ht_matrix_destroy(cube);
   gpu_close(&g);
 }
 
 /* ---- whole trainings ---- */
 
-static ht_trainer *trainer(gpu *g, const char *backend, const char *episodes, const ht_matrix *a) {
-  static const char *const options[][2] = {{"reward", "paper"}, {"patience", "0"}, {"update", "256"}, {"epochs", "3"}, {"lanes", "16"}};
+/* Without a competition. */
+static ht_trainer *trainer(gpu *g, const char *reward, const char *backend, const char *episodes, const ht_matrix *a) {
+  const char *const options[][2] = {{"reward", reward}, {"patience", "0"}, {"update", "256"},
+                                    {"epochs", "3"},    {"lanes", "16"},   {"compete", "no"}};
   ht_trainer *t;
   OK(ht_trainer_create(g->ctx, &t));
   for (size_t k = 0; k < sizeof options / sizeof *options; k++) OK(ht_trainer_set_option(t, options[k][0], options[k][1]));
@@ -341,16 +407,13 @@ static void *state_of(ht_trainer *t, int64_t *size) {
   return copy;
 }
 
-static void a_training_has_one_result_and_goes_on(void **state) {
-  (void)state;
-  gpu g = gpu_open();
-  ht_matrix *a;
+/* Twice as it is, and once stopped on the way. */
+static void has_one_result(gpu *g, const char *reward, const ht_matrix *a) {
   ht_train_report r;
   void *bytes[3];
   int64_t size[3], early_size;
-  generate(&g, "stencil2d size=14 coefficients=lognormal", &a);
-  for (int k = 0; k < 3; k++) { /* twice as it is, and once stopped on the way */
-    ht_trainer *t = trainer(&g, "cuda", "60", a), *early = trainer(&g, "cuda", "25", a);
+  for (int k = 0; k < 3; k++) {
+    ht_trainer *t = trainer(g, reward, "cuda", "60", a), *early = trainer(g, reward, "cuda", "25", a);
     if (k == 2) {
       OK(ht_trainer_run(early, &r));
       void *half_way = state_of(early, &early_size);
@@ -370,21 +433,35 @@ static void a_training_has_one_result_and_goes_on(void **state) {
     assert_memory_equal(bytes[k], bytes[0], (size_t)size[0]);
   }
   for (int k = 0; k < 3; k++) free(bytes[k]);
-  ht_matrix_destroy(a);
+}
+
+static void a_training_has_one_result_and_goes_on(void **state) {
+  (void)state;
+  gpu g = gpu_open();
+  ht_matrix *small, *large; /* whose solves take a block each, or more */
+  generate(&g, "stencil2d size=14 coefficients=lognormal", &small);
+  generate(&g, "stencil3d size=11 points=27", &large);
+  has_one_result(&g, "paper", small);
+  has_one_result(&g, "paper", large);
+  has_one_result(&g, "time", small);
+  has_one_result(&g, "time", large);
+  ht_matrix_destroy(small);
+  ht_matrix_destroy(large);
   gpu_close(&g);
 }
 
 /* What one backend has begun the other takes up. */
 static void states_move_between_backends(void **state) {
   (void)state;
-  static const char *const backend[] = {"cpu", "cuda"};
+  static const char *const backend[] = {"cpu", "cuda"}, *const reward[] = {"paper", "time"};
   gpu g = gpu_open();
   ht_matrix *a;
   ht_train_report r;
   generate(&g, "stencil2d size=14 coefficients=lognormal", &a);
-  for (int k = 0; k < 2; k++) {
+  for (int k = 0; k < 4; k++) {
     int64_t size, again_size;
-    ht_trainer *from = trainer(&g, backend[k], "25", a), *to = trainer(&g, backend[!k], "60", a), *same = trainer(&g, backend[!k], "60", a);
+    const char *by = reward[k / 2], *one = backend[k % 2], *other = backend[1 - k % 2];
+    ht_trainer *from = trainer(&g, by, one, "25", a), *to = trainer(&g, by, other, "60", a), *same = trainer(&g, by, other, "60", a);
     OK(ht_trainer_run(from, &r));
     void *bytes = state_of(from, &size);
     OK(ht_trainer_resume(same, bytes, size));
@@ -414,7 +491,7 @@ static void policies_compete_on_the_device(void **state) {
   const void *bytes;
   ht_learned *learned;
   generate(&g, "stencil2d size=60 coefficients=lognormal", &a);
-  ht_trainer *t = trainer(&g, "cuda", "40", a);
+  ht_trainer *t = trainer(&g, "paper", "cuda", "40", a);
   OK(ht_trainer_set_option(t, "compete", "yes"));
   OK(ht_trainer_run(t, &r));
   OK(ht_trainer_policy(t, &bytes, &size));
@@ -443,32 +520,42 @@ static ht_status compete(gpu *g, const ht_matrix *a, const char *backend, const 
   return status;
 }
 
-/* What a device does not learn is learned on the CPU, and competes there by the clock; by itself where the solver would take the device,
- * and nothing else is asked for. Where there is nothing to do on the device it is refused. */
-static void what_the_cpu_learns_competes_on_the_device(void **state) {
+/* What a device does not learn is learned on the CPU, and competes on the device by the clock as what is learned there; by itself where the
+ * solver would take the device, and nothing else is asked for. Where there is nothing to do on the device it is refused. */
+static void what_is_learned_competes_on_the_device(void **state) {
   (void)state;
   gpu g = gpu_open();
   ht_matrix *small, *large;
   ht_train_report r;
   generate(&g, "stencil2d size=30 coefficients=lognormal", &small);
   generate(&g, "stencil2d size=64 coefficients=lognormal", &large); /* 20,224 nonzeros */
-  static const char *const ways[][3][2] = {{{"reward", "time"}, {"state", "paper"}, {"format", "split"}},
-                                           {{"reward", "time"}, {"state", "paper"}, {"format", "tilecsc"}},
-                                           {{"reward", "time"}, {"state", "features"}, {"precond", "jacobi"}},
-                                           {{"reward", "paper"}, {"format", "split"}, {"compete", "yes"}}};
+  static const struct {
+    const char *option[3][2], *learns;
+  } ways[] = {{{{"reward", "time"}, {"state", "paper"}, {"format", "split"}}, "cuda"},
+              {{{"reward", "time"}, {"state", "paper"}, {"format", "tilecsc"}}, "cuda"},
+              {{{"reward", "time"}, {"state", "features"}, {"precond", "jacobi"}}, "cpu"},
+              {{{"reward", "paper"}, {"format", "split"}, {"compete", "yes"}}, "cpu"}};
   for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
-    OK(compete(&g, small, "cuda", ways[k], &r));
-    assert_string_equal(r.backend, "cpu");
+    OK(compete(&g, small, "cuda", ways[k].option, &r));
+    assert_string_equal(r.backend, ways[k].learns);
     if (!strstr(r.contest, "measured on cuda")) fail_msg("way %zu: %s", k, r.contest);
-    OK(compete(&g, small, "auto", ways[k], &r));
+    OK(compete(&g, small, "auto", ways[k].option, &r));
     assert_non_null(strstr(r.contest, "by the model of cpu"));
-    OK(compete(&g, large, "auto", ways[k], &r));
+    OK(compete(&g, large, "auto", ways[k].option, &r));
+    assert_string_equal(r.backend, ways[k].learns);
     if (!strstr(r.contest, "measured on cuda")) fail_msg("way %zu: %s", k, r.contest);
-    OK(compete(&g, large, "cpu", ways[k], &r));
+    OK(compete(&g, large, "cpu", ways[k].option, &r));
     assert_non_null(strstr(r.contest, "by the model of cpu"));
   }
-  static const char *const idle[][3][2] = {{{"reward", "time"}, {"compete", "no"}, {"format", "split"}},
-                                           {{"reward", "time"}, {"compete", "yes"}, {"judge", "model"}},
+  static const char *const measured[3][2] = {{"reward", "time"}, {"price", "time"}, {"format", "tilecsc"}};
+  OK(compete(&g, small, "cuda", measured, &r));
+  assert_string_equal(r.backend, "cuda");
+  assert_int_equal(compete(&g, small, "cpu", measured, &r), HT_BAD_OPTION);
+  static const char *const wide[3][2] = {{"reward", "time"}, {"hidden", "65"}, {"tiles", "33"}}; /* more than a device learns */
+  OK(compete(&g, small, "cuda", wide, &r));
+  assert_string_equal(r.backend, "cpu");
+  assert_non_null(strstr(r.contest, "measured on cuda"));
+  static const char *const idle[][3][2] = {{{"reward", "time"}, {"compete", "yes"}, {"judge", "model"}},
                                            {{"reward", "paper"}, {"compete", "yes"}, {"judge", "model"}}};
   for (size_t k = 0; k < sizeof idle / sizeof *idle; k++) assert_int_equal(compete(&g, small, "cuda", idle[k], &r), HT_UNSUPPORTED);
   ht_matrix_destroy(small);
@@ -484,7 +571,7 @@ static void it_refuses_what_it_cannot_do(void **state) {
   ht_train_report r;
   generate(&g, "stencil2d size=50", &a); /* 40 tiles */
   for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
-    ht_trainer *t = trainer(&g, "cuda", "5", a);
+    ht_trainer *t = trainer(&g, "paper", "cuda", "5", a);
     OK(ht_trainer_set_option(t, options[k][0], options[k][1]));
     assert_int_equal(ht_trainer_run(t, &r), HT_UNSUPPORTED);
     OK(ht_trainer_set_option(t, "backend", "auto")); /* which takes the CPU then */
@@ -498,11 +585,17 @@ static void it_refuses_what_it_cannot_do(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(steps_are_those_of_the_cpu),      cmocka_unit_test(updates_are_those_of_the_cpu),
-      cmocka_unit_test(no_step_goes_to_nowhere),         cmocka_unit_test(transitions_are_those_of_the_cpu),
-      cmocka_unit_test(judgements_are_those_of_the_cpu), cmocka_unit_test(a_training_has_one_result_and_goes_on),
-      cmocka_unit_test(states_move_between_backends),    cmocka_unit_test(it_refuses_what_it_cannot_do),
-      cmocka_unit_test(policies_compete_on_the_device),  cmocka_unit_test(what_the_cpu_learns_competes_on_the_device),
+      cmocka_unit_test(steps_are_those_of_the_cpu),
+      cmocka_unit_test(updates_are_those_of_the_cpu),
+      cmocka_unit_test(no_step_goes_to_nowhere),
+      cmocka_unit_test(transitions_are_those_of_the_cpu),
+      cmocka_unit_test(whole_episodes_are_those_of_the_cpu),
+      cmocka_unit_test(judgements_are_those_of_the_cpu),
+      cmocka_unit_test(a_training_has_one_result_and_goes_on),
+      cmocka_unit_test(states_move_between_backends),
+      cmocka_unit_test(it_refuses_what_it_cannot_do),
+      cmocka_unit_test(policies_compete_on_the_device),
+      cmocka_unit_test(what_is_learned_competes_on_the_device),
   };
   if (!gpu_present()) return GPU_SKIPPED;
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,7 @@ const ht_backend ht_backend_cuda = {
     .engine_release = ht_cuda_engine_release,
     .learner_create = ht_cuda_learner_create,
     .learner_set_limit = ht_cuda_learner_set_limit,
+    .learner_set_saving = ht_cuda_learner_set_saving,
     .learner_set_network = ht_cuda_learner_set_network,
     .learner_get_network = ht_cuda_learner_get_network,
     .learner_set_lane = ht_cuda_learner_set_lane,

@@ -171,17 +171,17 @@ void ht_cuda_engine_get_direction(ht_engine *engine, double *p);
 double ht_cuda_engine_direction_square(ht_engine *engine);
 void ht_cuda_engine_release(ht_engine *engine);
 /* learner.c */
-ht_status ht_cuda_learner_create(ht_context *ctx, const ht_learner_settings *settings, int matrices, const ht_csr_view *matrix,
+ht_status ht_cuda_learner_create(ht_context *ctx, const ht_learner_settings *settings, int matrices, const ht_learner_system *system,
                                  ht_learner **learner);
 void ht_cuda_learner_set_limit(ht_learner *learner, int matrix, int64_t iterations);
+ht_status ht_cuda_learner_set_saving(ht_learner *learner, int matrix, const ht_learner_side *side, int64_t interval);
 ht_status ht_cuda_learner_set_network(ht_learner *learner, const float *weights, const float *first, const float *second, int64_t steps);
 ht_status ht_cuda_learner_get_network(ht_learner *learner, float *weights, float *first, float *second, int64_t *steps);
 ht_status ht_cuda_learner_set_lane(ht_learner *learner, int lane, const ht_learner_lane *from);
 ht_status ht_cuda_learner_get_lane(ht_learner *learner, int lane, ht_learner_lane *to);
 ht_status ht_cuda_learner_collect(ht_learner *learner, ht_episode *finished, int64_t *count);
 ht_status ht_cuda_learner_update(ht_learner *learner, uint64_t seed, ht_ppo_loss *mean);
-ht_status ht_cuda_learner_judge(ht_learner *learner, int matrix, const float *weights, int64_t interval, int64_t most_iterations,
-                                ht_learner_judgement *judgement, double *x);
+ht_status ht_cuda_learner_judge(ht_learner *learner, int matrix, const ht_learner_trial *trial, ht_learner_judgement *judgement);
 void ht_cuda_learner_release(ht_learner *learner);
 
 #endif

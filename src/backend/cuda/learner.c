@@ -25,8 +25,10 @@ ht_status ht_learner_iteration(ht_learner *l, ht_learner_matrix *m, int judged) 
   float *weights = judged ? l->deployed : l->w.weights;
   int mode = judged ? HT_LEARNER_LIKELIEST : HT_LEARNER_SAMPLE, only_begin = 0;
   HT_TRY(l->ctx, ht_cuda_launch(l->cuda, HT_KERNEL_learner_act, launches->act, HT_ARGS(g, &l->batch, &weights, &mode)));
+  if (g->parts) HT_TRY(l->ctx, ht_cuda_launch(l->cuda, HT_KERNEL_learner_spread, launches->vectors, HT_ARGS(g)));
   HT_TRY(l->ctx, ht_cuda_launch(l->cuda, HT_KERNEL_learner_multiply, launches->vectors, HT_ARGS(g)));
   HT_TRY(l->ctx, ht_cuda_launch(l->cuda, HT_KERNEL_learner_advance, launches->vectors, HT_ARGS(g, &l->batch)));
+  if (g->side) HT_TRY(l->ctx, ht_cuda_launch(l->cuda, HT_KERNEL_learner_repair, launches->vectors, HT_ARGS(g, &l->batch)));
   return ht_cuda_launch(l->cuda, HT_KERNEL_learner_turn, launches->vectors, HT_ARGS(g, &only_begin));
 }
 
@@ -78,11 +80,6 @@ static int64_t parts_of(const ht_learner *l) {
 }
 
 static ht_status check_settings(ht_context *ctx, const ht_learner_settings *s, int matrices) {
-  HT_CHECK(ctx, s->hidden <= HT_LEARNER_WIDTH, HT_UNSUPPORTED,
-           "the cuda backend trains networks of up to %d units a layer, and hidden is %d; use --backend cpu", HT_LEARNER_WIDTH, s->hidden);
-  HT_CHECK(ctx, s->most_rows <= HT_LEARNER_ROWS, HT_UNSUPPORTED,
-           "the cuda backend learns from up to %d tiles of an iteration, and tiles is %lld; use --backend cpu", HT_LEARNER_ROWS,
-           (long long)s->most_rows);
   HT_CHECK(ctx, s->lanes % matrices == 0 && s->lanes / matrices <= HT_LEARNER_MOST_LANES, HT_UNSUPPORTED,
            "the cuda backend trains with as many solves side by side for each matrix, up to %d, and lanes is %d for %d matrices",
            HT_LEARNER_MOST_LANES, s->lanes, matrices);
@@ -98,16 +95,17 @@ static ht_status load_kernels(ht_learner *l) {
   return HT_OK;
 }
 
-static ht_status create(ht_learner *l, const ht_csr_view *matrix) {
+static ht_status create(ht_learner *l, const ht_learner_system *system) {
   HT_TRY(l->ctx, ht_allocate_zeroed(l->ctx, l->matrices, sizeof *l->matrix, &l->matrix));
   HT_TRY(l->ctx, ht_cuda_allocate_host(l->cuda, sizeof *l->scalars, &l->scalars));
   HT_TRY(l->ctx, ht_cuda_allocate_host(l->cuda, HT_LEARNER_MOST_LANES * (int64_t)sizeof *l->solve, &l->solve));
+  HT_TRY(l->ctx, ht_cuda_allocate_host(l->cuda, sizeof *l->control, &l->control));
   HT_TRY(l->ctx, ht_cuda_allocate_host(l->cuda, HT_LEARNER_STORED * 4, &l->staged));
   HT_TRY(l->ctx, ht_learner_make_batch(l));
   HT_TRY(l->ctx, ht_learner_make_weights(l));
-  for (int m = 0; m < l->matrices; m++) HT_TRY(l->ctx, ht_learner_make_matrix(l, m, &matrix[m]));
+  for (int m = 0; m < l->matrices; m++) HT_TRY(l->ctx, ht_learner_make_matrix(l, m, &system[m]));
   HT_TRY(l->ctx, load_kernels(l));
-  l->collect_steps = smaller(l->settings.steps, MOST_STEPS);
+  l->collect_steps = l->settings.saves ? MOST_STEPS : smaller(l->settings.steps, MOST_STEPS);
   l->update_parts = smaller(parts_of(l), MOST_PARTS);
   /* the gradient's shared memory is allowed outside of a capture: by a launch that has nothing to do */
   HT_TRY(l->ctx, enqueue_part(l));
@@ -117,14 +115,14 @@ static ht_status create(ht_learner *l, const ht_csr_view *matrix) {
   return ht_cuda_capture(l->cuda, enqueue_parts, l, "making the graph of an update", &l->update);
 }
 
-ht_status ht_cuda_learner_create(ht_context *ctx, const ht_learner_settings *settings, int matrices, const ht_csr_view *matrix,
+ht_status ht_cuda_learner_create(ht_context *ctx, const ht_learner_settings *settings, int matrices, const ht_learner_system *system,
                                  ht_learner **out) {
   ht_learner *l;
   *out = NULL;
   HT_TRY(ctx, check_settings(ctx, settings, matrices));
   HT_TRY(ctx, ht_allocate_zeroed(ctx, 1, sizeof *l, &l));
   *l = (ht_learner){.ctx = ctx, .cuda = ht_cuda_of(ctx), .settings = *settings, .matrices = matrices, .unbegun = 1};
-  ht_status status = create(l, matrix);
+  ht_status status = create(l, system);
   if (status != HT_OK) {
     ht_cuda_learner_release(l);
     return ht_trace(ctx, status, __func__, __FILE__, __LINE__);
@@ -147,12 +145,13 @@ void ht_cuda_learner_release(ht_learner *l) {
     const ht_learner_group *g = &l->matrix[m].group;
     release_group(l->cuda, g);
     release_group(l->cuda, &l->matrix[m].judged);
-    const void *owned[] = {g->row_start, g->columns, g->values, g->right_side};
+    const void *owned[] = {g->row_start, g->columns,     g->values, g->right_sides,     g->part,
+                           g->touched,   g->touch_start, g->side,   l->matrix[m].fallen};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++) ht_cuda_release(l->cuda, (void *)(uintptr_t)owned[k]);
   }
   ht_cuda_release(l->cuda, l->batch.rows);
   ht_cuda_release(l->cuda, l->w.weights);
-  void *pinned[] = {l->scalars, l->solve, l->staged};
+  void *pinned[] = {l->scalars, l->solve, l->control, l->staged};
   for (size_t k = 0; k < sizeof pinned / sizeof *pinned; k++) ht_cuda_release_host(l->cuda, pinned[k]);
   ht_release(l->ctx, l->matrix);
   ht_release(l->ctx, l);
@@ -161,6 +160,24 @@ void ht_cuda_learner_release(ht_learner *l) {
 /* ---- what goes in and out ---- */
 
 void ht_cuda_learner_set_limit(ht_learner *l, int matrix, int64_t iterations) { l->matrix[matrix].control.most_iterations = iterations; }
+
+ht_status ht_cuda_learner_set_saving(ht_learner *l, int matrix, const ht_learner_side *side, int64_t interval) {
+  ht_learner_matrix *m = &l->matrix[matrix];
+  ht_learner_side placed[HT_LEARNER_MOST_SIDES];
+  int64_t numbers = 0, at = 0;
+  for (int k = 0; k < m->group.sides; k++) numbers += side[k].iterations + 1;
+  ht_cuda_release(l->cuda, m->fallen);
+  m->fallen = NULL;
+  HT_TRY(l->ctx, ht_cuda_allocate(l->cuda, numbers * 8, &m->fallen));
+  for (int k = 0; k < m->group.sides; k++) {
+    placed[k] = side[k];
+    placed[k].fallen = m->fallen + at;
+    HT_TRY(l->ctx, ht_cuda_copy(l->cuda, (side[k].iterations + 1) * 8, side[k].fallen, m->fallen + at));
+    at += side[k].iterations + 1;
+  }
+  m->control.interval = interval;
+  return ht_cuda_copy(l->cuda, m->group.sides * (int64_t)sizeof *placed, placed, (void *)(uintptr_t)m->group.side);
+}
 
 enum { TO_DEVICE, FROM_DEVICE };
 
@@ -263,17 +280,45 @@ static ht_status fetch_finished(ht_learner *l, ht_episode *finished, int64_t *co
   return status;
 }
 
+/* Solves of the reward time begin anew in each update, the others go on. */
+static ht_status begin_update(ht_learner *l, ht_learner_matrix *m) {
+  int anew = l->settings.saves;
+  m->control.step = 0;
+  m->control.steps = anew ? INT64_MAX : l->settings.steps;
+  if (!anew) m->control.interval = 1;
+  HT_TRY(l->ctx, send_control(l, m, m->group.control));
+  if (anew || l->unbegun) HT_TRY(l->ctx, begin(l, m, 0));
+  return m->launches.small.grid ? run_small(l, m, 0) : HT_OK;
+}
+
+/* Whether all solves of the larger matrices have all the transitions that they have room for. */
+static ht_status all_rest(ht_learner *l, int *rest) {
+  *rest = 1;
+  for (int m = 0; m < l->matrices && *rest; m++) {
+    if (l->matrix[m].launches.small.grid) continue;
+    HT_TRY(l->ctx, ht_cuda_copy(l->cuda, sizeof *l->control, l->matrix[m].group.control, l->control));
+    *rest = l->control->resting >= l->matrix[m].group.lanes;
+  }
+  return HT_OK;
+}
+
+static ht_status replay_until_all_rest(ht_learner *l) {
+  int rest = 0;
+  while (!rest) {
+    HT_TRY(l->ctx, ht_cuda_replay(l->cuda, l->collect, "replaying a learner's iterations"));
+    HT_TRY(l->ctx, all_rest(l, &rest));
+  }
+  return HT_OK;
+}
+
 ht_status ht_cuda_learner_collect(ht_learner *l, ht_episode *finished, int64_t *count) {
   HT_TRY(l->ctx, ht_cuda_fill(l->cuda, l->batch.lanes * 4, 0, l->batch.finished_count));
-  for (int m = 0; m < l->matrices; m++) {
-    l->matrix[m].control.step = 0;
-    l->matrix[m].control.steps = l->settings.steps;
-    l->matrix[m].control.interval = 1;
-    HT_TRY(l->ctx, send_control(l, &l->matrix[m], l->matrix[m].group.control));
-    if (l->unbegun) HT_TRY(l->ctx, begin(l, &l->matrix[m], 0));
-    if (l->matrix[m].launches.small.grid) HT_TRY(l->ctx, run_small(l, &l->matrix[m], 0));
-  }
+  for (int m = 0; m < l->matrices; m++) HT_TRY(l->ctx, begin_update(l, &l->matrix[m]));
   l->unbegun = 0;
+  if (l->settings.saves) {
+    if (l->collect) HT_TRY(l->ctx, replay_until_all_rest(l));
+    return fetch_finished(l, finished, count);
+  }
   for (int64_t k = 0; k < l->settings.steps && l->collect; k += l->collect_steps)
     HT_TRY(l->ctx, ht_cuda_replay(l->cuda, l->collect, "replaying a learner's iterations"));
   HT_TRY(l->ctx, estimate(l));
@@ -351,39 +396,58 @@ ht_status ht_cuda_learner_get_lane(ht_learner *l, int lane, ht_learner_lane *to)
 /* ---- judging ---- */
 
 /* Without weights FP64 throughout: no decision is ever due. */
-static ht_status prepare_judged(ht_learner *l, ht_learner_matrix *m, const float *weights, int64_t interval, int64_t most_iterations) {
+static ht_status prepare_judged(ht_learner *l, ht_learner_matrix *m, const ht_learner_trial *trial) {
   ht_learner_group *g = &m->judged;
+  int asked = trial->weights != NULL;
   const ht_learner_control control = {.steps = m->judged_launches.small.grid ? SMALL_STEPS : INT64_MAX,
-                                      .most_iterations = most_iterations,
-                                      .interval = weights ? interval : 0};
-  *l->solve = (ht_learner_solve){.episode = -1, .over = 1, .count = {0, 0, weights ? 0 : (int32_t)g->tiles}};
+                                      .most_iterations = trial->most_iterations,
+                                      .interval = asked ? trial->interval : 0};
+  *l->solve = (ht_learner_solve){.episode = trial->side - 1, .over = 1, .count = {0, 0, asked ? 0 : (int32_t)g->tiles}};
   HT_TRY(l->ctx, ht_cuda_copy(l->cuda, sizeof *l->solve, l->solve, g->solve));
   HT_TRY(l->ctx, ht_cuda_copy(l->cuda, sizeof control, &control, g->control));
   HT_TRY(l->ctx, begin(l, m, 1));
-  if (weights) return send_numbers(l, weights, HT_LEARNER_STORED, l->deployed);
-  return ht_cuda_fill(l->cuda, g->tiles, HT_LEVEL_64, g->level);
+  if (asked) return send_numbers(l, trial->weights, HT_LEARNER_STORED, l->deployed);
+  HT_TRY(l->ctx, ht_cuda_fill(l->cuda, g->tiles, HT_LEVEL_64, g->level));
+  return g->parts ? ht_cuda_fill(l->cuda, g->parts, HT_LEVEL_64, g->part_level) : HT_OK;
 }
 
-static ht_status run_judged(ht_learner *l, ht_learner_matrix *m) {
+/* Norms of the iterations from `from` on, which are all still there. */
+static ht_status fetch_norms(ht_learner *l, const ht_learner_group *g, int64_t from, const ht_learner_trial *trial) {
+  int64_t end = smaller(l->solve->iteration, trial->room);
+  for (int64_t k = from, count; trial->norms && k < end; k += count) {
+    count = smaller(end - k, HT_LEARNER_NORMS - k % HT_LEARNER_NORMS);
+    HT_TRY(l->ctx, ht_cuda_copy(l->cuda, count * 8, g->norms + k % HT_LEARNER_NORMS, trial->norms + k));
+  }
+  return HT_OK;
+}
+
+static ht_status run_judged(ht_learner *l, ht_learner_matrix *m, const ht_learner_trial *trial) {
   judged_run run = {l, m};
   int small = m->judged_launches.small.grid > 0;
   if (!m->judge && !small) HT_TRY(l->ctx, ht_cuda_capture(l->cuda, enqueue_judged, &run, "making the graph of a judged solve", &m->judge));
+  int64_t before = 0;
   do {
     HT_TRY(l->ctx, small ? run_small(l, m, 1) : ht_cuda_replay(l->cuda, m->judge, "replaying a judged solve"));
     HT_TRY(l->ctx, ht_cuda_copy(l->cuda, sizeof *l->solve, m->judged.solve, l->solve));
+    HT_TRY(l->ctx, fetch_norms(l, &m->judged, before, trial));
+    before = l->solve->iteration;
   } while (!l->solve->over && !ht_stop_requested(l->ctx));
   return HT_OK;
 }
 
-ht_status ht_cuda_learner_judge(ht_learner *l, int matrix, const float *weights, int64_t interval, int64_t most_iterations,
-                                ht_learner_judgement *judgement, double *x) {
+ht_status ht_cuda_learner_judge(ht_learner *l, int matrix, const ht_learner_trial *trial, ht_learner_judgement *judgement) {
   ht_learner_matrix *m = &l->matrix[matrix];
-  HT_TRY(l->ctx, prepare_judged(l, m, weights, interval, most_iterations));
-  HT_TRY(l->ctx, run_judged(l, m));
+  HT_TRY(l->ctx, prepare_judged(l, m, trial));
+  HT_TRY(l->ctx, run_judged(l, m, trial));
   const ht_learner_solve *s = l->solve;
-  *judgement =
-      (ht_learner_judgement){.iterations = s->iteration, .residual = s->norm_r / s->norm_0, .reached = s->reached, .broken = s->broken};
+  *judgement = (ht_learner_judgement){.iterations = s->iteration,
+                                      .replacements = s->replacements,
+                                      .norm_0 = s->norm_0,
+                                      .norm_r = s->norm_r,
+                                      .reached = s->reached,
+                                      .broken = s->broken,
+                                      .lowest = s->lowest};
   memcpy(judgement->count, s->share, sizeof judgement->count);
   memcpy(judgement->rises, s->rises, sizeof judgement->rises);
-  return ht_cuda_copy(l->cuda, m->judged.n * 8, m->judged.x, x);
+  return ht_cuda_copy(l->cuda, m->judged.n * 8, m->judged.x, trial->x);
 }

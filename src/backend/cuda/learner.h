@@ -15,6 +15,7 @@ typedef struct ht_learner_matrix {
   ht_learner_launches launches, judged_launches;
   CUgraphExec judge; /* some iterations; NULL until it is first needed */
   ht_learner_control control;
+  double *fallen; /* of the reward time, on the device; NULL before learner_set_saving */
 } ht_learner_matrix;
 
 struct ht_learner {
@@ -33,14 +34,15 @@ struct ht_learner {
   /* pinned */
   ht_learner_scalars *scalars;
   ht_learner_solve *solve;
+  ht_learner_control *control;
   float *staged; /* HT_LEARNER_STORED */
 };
 
 /* learner_data.c: what goes to the device at first. */
-ht_status ht_learner_make_matrix(ht_learner *learner, int number, const ht_csr_view *rows);
+ht_status ht_learner_make_matrix(ht_learner *learner, int number, const ht_learner_system *system);
 ht_status ht_learner_make_batch(ht_learner *learner);
 ht_status ht_learner_make_weights(ht_learner *learner);
-/* Launches of one group: act, multiply, advance, turn. */
+/* Launches of an iteration of one group. */
 ht_status ht_learner_iteration(ht_learner *learner, ht_learner_matrix *matrix, int judged);
 
 #endif

@@ -19,43 +19,30 @@ static ht_status place(ht_cuda *cuda, int64_t bytes, const void *from, void *to)
   return ht_cuda_send(cuda, bytes, from, *(void **)to);
 }
 
-/* To nearest, ties to even, in the bits of the double. Values within FP32's range become what FP32 and BF16 would make of them; those that
- * are smaller by 2^-126 than others of their column keep bits that they would lose there. */
-static double rounded(double v, int level) {
-  static const int dropped[HT_LEVELS] = {[HT_LEVEL_16] = 45, [HT_LEVEL_32] = 29, [HT_LEVEL_64] = 0};
-  int drop = dropped[level];
-  uint64_t bits, half = drop ? ((uint64_t)1 << (drop - 1)) - 1 : 0;
-  memcpy(&bits, &v, sizeof bits);
-  bits = (bits + half + (drop ? bits >> drop & 1 : 0)) & ~(uint64_t)0 << drop;
-  memcpy(&v, &bits, sizeof v);
-  return v;
-}
-
-static ht_status place_values(ht_learner *l, const ht_csr_view *rows, const double **to) {
+static ht_status place_values(ht_learner *l, const ht_learner_system *system, const double **to) {
+  int64_t nnz = system->row_start[system->n];
   double *values;
-  HT_TRY(l->ctx, ht_allocate(l->ctx, rows->nnz * HT_LEARNER_VALUES, sizeof *values, &values));
+  HT_TRY(l->ctx, ht_allocate(l->ctx, nnz * HT_LEARNER_VALUES, sizeof *values, &values));
 #pragma omp parallel for schedule(static) num_threads(l->ctx->threads)
-  for (int64_t k = 0; k < rows->nnz; k++) {
-    for (int level = 0; level < HT_LEVELS; level++) values[k * HT_LEARNER_VALUES + level] = rounded(rows->values[k], level);
+  for (int64_t k = 0; k < nnz; k++) {
+    memcpy(values + k * HT_LEARNER_VALUES, system->values + k * HT_LEVELS, HT_LEVELS * sizeof *values);
     values[k * HT_LEARNER_VALUES + HT_LEVELS] = 0;
   }
-  ht_status status = place(l->cuda, rows->nnz * HT_LEARNER_VALUES * 8, values, to);
+  ht_status status = place(l->cuda, nnz * HT_LEARNER_VALUES * 8, values, to);
   ht_release(l->ctx, values);
   return status;
 }
 
-/* b = A*1, summed as the host's training does. */
-static ht_status place_right_side(ht_learner *l, const ht_csr_view *rows, const double **to) {
-  double *b;
-  if (l->settings.random_right_sides) return HT_OK;
-  HT_TRY(l->ctx, ht_allocate(l->ctx, rows->n, sizeof *b, &b));
-  for (int64_t i = 0; i < rows->n; i++) {
-    b[i] = 0;
-    for (int64_t k = rows->row_start[i]; k < rows->row_start[i + 1]; k++) b[i] += rows->values[k];
-  }
-  ht_status status = place(l->cuda, rows->n * 8, b, to);
-  ht_release(l->ctx, b);
-  return status;
+static ht_status place_system(ht_learner *l, const ht_learner_system *system, ht_learner_group *g) {
+  int64_t nnz = system->row_start[system->n];
+  HT_TRY(l->ctx, place(l->cuda, (system->n + 1) * 8, system->row_start, &g->row_start));
+  HT_TRY(l->ctx, place(l->cuda, nnz * 4, system->columns, &g->columns));
+  HT_TRY(l->ctx, place_values(l, system, &g->values));
+  if (system->right_sides) HT_TRY(l->ctx, place(l->cuda, system->sides * system->n * 8, system->right_sides, &g->right_sides));
+  if (!system->parts) return HT_OK;
+  HT_TRY(l->ctx, place(l->cuda, nnz * 4, system->part, &g->part));
+  HT_TRY(l->ctx, place(l->cuda, (system->parts + 1) * 8, system->touch_start, &g->touch_start));
+  return place(l->cuda, system->touch_start[system->parts] * 4, system->touched, &g->touched);
 }
 
 /* The group's vectors and scalars; no solve has begun. */
@@ -64,11 +51,13 @@ static ht_status make_solves(ht_learner *l, ht_learner_group *g) {
   const ht_cuda_part parts[] = {{vector, &g->r},
                                 {vector, &g->p},
                                 {vector, &g->q},
-                                {g->judged ? vector : 0, &g->x},
+                                {g->judged || l->settings.saves ? vector : 0, &g->x},
                                 {g->tiles * g->lanes, &g->level},
+                                {g->parts * g->lanes, &g->part_level},
+                                {g->judged ? HT_LEARNER_NORMS * 8 : 0, &g->norms},
                                 {g->lanes * (int64_t)sizeof *g->solve, &g->solve},
                                 {sizeof *g->control, &g->control},
-                                {MOST_BLOCKS * (int64_t)g->lanes * 8, &g->sums},
+                                {2 * MOST_BLOCKS * (int64_t)g->lanes * 8, &g->sums},
                                 {sizeof *g->arrived, &g->arrived}};
   HT_TRY(l->ctx, ht_cuda_allocate_parts(l->cuda, sizeof parts / sizeof *parts, parts));
   for (int k = 0; k < g->lanes; k++) l->solve[k] = (ht_learner_solve){.episode = g->first + k * g->stride - g->all_lanes, .over = 1};
@@ -79,36 +68,51 @@ static unsigned act_shared(const ht_learner_group *g) {
   return (HT_LEARNER_WEIGHTS + 2 * HT_LEARNER_WIDTH * HT_LEARNER_PITCH + HT_LEARNER_HEADS * HT_LEARNER_ROWS) * 4 + 12 * (unsigned)g->lanes;
 }
 
+/* Where a block holds a solve: as the kernel divides it. */
+static unsigned small_shared(const ht_learner_group *g) {
+  ht_learner_group one = *g;
+  one.lanes = 1;
+  return act_shared(&one) + 4 + (unsigned)(4 * g->tiles * HT_LEARNER_WIDTH * 8 + g->tiles);
+}
+
 static ht_status choose_launches(ht_learner *l, const ht_learner_group *g, ht_learner_launches *launches) {
-  static const ht_kernel over_vectors[] = {HT_KERNEL_learner_multiply, HT_KERNEL_learner_advance, HT_KERNEL_learner_turn};
+  static const ht_kernel over_vectors[] = {HT_KERNEL_learner_spread, HT_KERNEL_learner_multiply, HT_KERNEL_learner_advance,
+                                           HT_KERNEL_learner_repair, HT_KERNEL_learner_turn};
   int64_t units = (g->tiles * g->lanes + HT_LEARNER_ROWS - 1) / HT_LEARNER_ROWS, rows = THREADS / g->lanes;
   int blocks, other;
   HT_TRY(l->ctx, ht_cuda_resident_blocks(l->cuda, HT_KERNEL_learner_act, HT_LEARNER_THREADS, act_shared(g), &blocks));
-  for (int k = 0; k < 3; k++) /* loads them */
+  for (size_t k = 0; k < sizeof over_vectors / sizeof *over_vectors; k++) /* loads them */
     HT_TRY(l->ctx, ht_cuda_resident_blocks(l->cuda, over_vectors[k], THREADS, 0, &other));
   HT_CHECK(l->ctx, blocks > 0, HT_UNSUPPORTED, "GPU %d (%s) has too little shared memory to train on; use --backend cpu", l->cuda->ordinal,
            l->cuda->name);
   launches->act = (ht_launch){.grid = (unsigned)smaller(units, blocks), .block = HT_LEARNER_THREADS, .shared_bytes = act_shared(g)};
   launches->vectors = (ht_launch){.grid = (unsigned)smaller((g->n + rows - 1) / rows, MOST_BLOCKS), .block = (unsigned)(rows * g->lanes)};
+  if (g->tiles <= SMALL_TILES)
+    launches->small = (ht_launch){.grid = (unsigned)g->lanes, .block = HT_LEARNER_THREADS, .shared_bytes = small_shared(g)};
   return HT_OK;
 }
 
-ht_status ht_learner_make_matrix(ht_learner *l, int number, const ht_csr_view *rows) {
+ht_status ht_learner_make_matrix(ht_learner *l, int number, const ht_learner_system *system) {
+  const ht_learner_settings *settings = &l->settings;
   ht_learner_matrix *m = &l->matrix[number];
   ht_learner_group *g = &m->group;
-  *g = (ht_learner_group){.n = rows->n,
-                          .tiles = (rows->n + HT_COLUMN_BLOCK - 1) / HT_COLUMN_BLOCK,
-                          .rtol = l->settings.rtol,
-                          .tile_cost = l->settings.tile_cost,
-                          .seed = l->settings.seed,
-                          .lanes = l->settings.lanes / l->matrices,
+  ht_learner_side *sides = NULL;
+  *g = (ht_learner_group){.n = system->n,
+                          .tiles = (system->n + HT_COLUMN_BLOCK - 1) / HT_COLUMN_BLOCK,
+                          .parts = system->parts,
+                          .rtol = settings->rtol,
+                          .tile_cost = settings->tile_cost,
+                          .seed = settings->seed,
+                          .lanes = settings->lanes / l->matrices,
                           .first = number,
                           .stride = l->matrices,
-                          .all_lanes = l->settings.lanes};
-  HT_TRY(l->ctx, place(l->cuda, (rows->n + 1) * 8, rows->row_start, &g->row_start));
-  HT_TRY(l->ctx, place(l->cuda, rows->nnz * 4, rows->columns, &g->columns));
-  HT_TRY(l->ctx, place_values(l, rows, &g->values));
-  HT_TRY(l->ctx, place_right_side(l, rows, &g->right_side));
+                          .all_lanes = settings->lanes,
+                          .sides = system->sides,
+                          .replaces = settings->replaces};
+  memcpy(g->drop, settings->drop, sizeof g->drop);
+  HT_TRY(l->ctx, place_system(l, system, g));
+  if (settings->saves) HT_TRY(l->ctx, ht_cuda_allocate(l->cuda, system->sides * (int64_t)sizeof *sides, &sides));
+  g->side = sides;
   m->judged = *g;
   m->judged.lanes = m->judged.stride = m->judged.all_lanes = m->judged.judged = 1;
   m->judged.first = 0;

@@ -14,6 +14,7 @@ __device__ inline ht_learner_group own_group(const ht_learner_group &g, double *
   own.r = vectors, own.p = vectors + padded, own.q = vectors + 2 * padded;
   own.x = g.x ? vectors + 3 * padded : nullptr;
   own.level = level, own.solve = solve, own.control = control;
+  own.part_level = g.part_level + (int64_t)blockIdx.x * g.parts;
   own.first = g.first + (int)blockIdx.x * g.stride;
   own.lanes = 1;
   return own;
@@ -37,6 +38,24 @@ __device__ inline void choose_levels(const ht_learner_group &own, const ht_learn
   __syncthreads();
   for (int64_t first = 0; first < own.tiles; first += ROWS) act(own, b, first, mode, my, fetch_tiles(own, first), square, picked);
   if (threadIdx.x < 3) own.solve->count[threadIdx.x] = my.count[threadIdx.x];
+  for (int64_t part = threadIdx.x; part < own.parts; part += NETWORK_THREADS) spread(own, part, 0);
+}
+
+__device__ inline void repair(const ht_learner_group &own, const ht_learner_batch &b, double *shared) {
+  place my(own);
+  int wants = own.solve->wants;
+  double rr = 0, change2 = 0;
+  for (int64_t i = threadIdx.x; i < own.n; i += NETWORK_THREADS) {
+    double r = residual_of(own, i, 0), change = r - own.r[i];
+    rr = fma(r, r, rr);
+    change2 = fma(change, change, change2);
+    if (wants == HT_LEARNER_REPLACEMENT) own.r[i] = r;
+  }
+  rr = sum_of_rows(own, my, rr, shared);
+  change2 = sum_of_rows(own, my, change2, shared);
+  if (threadIdx.x > 0) return;
+  own.control->wanted = 0;
+  conclude_wanted(own, b, 0, rr, change2);
 }
 
 __device__ inline void iterate(const ht_learner_group &own, const ht_learner_batch &b, double *shared) {
@@ -60,9 +79,11 @@ __device__ inline void iterate(const ht_learner_group &own, const ht_learner_bat
     own.control->step++;
   }
   __syncthreads();
+  if (own.control->wanted) repair(own, b, shared);
+  __syncthreads();
   int64_t next = s.episode + own.all_lanes;
   bool begins = s.over;
-  if (begins && own.judged) return;
+  if (begins && (own.judged || s.rests)) return;
   for (int64_t i = threadIdx.x; i < own.n; i += NETWORK_THREADS) {
     if (begins) {
       double v = begin(own, i, i, next);
@@ -72,13 +93,13 @@ __device__ inline void iterate(const ht_learner_group &own, const ht_learner_bat
     }
   }
   bb = sum_of_rows(own, my, bb, shared);
-  if (begins && threadIdx.x == 0) set_begun(s, next, bb);
+  if (begins && threadIdx.x == 0) set_begun(s, next, bb, false);
   __syncthreads();
 }
 
 } // namespace
 
-// As `steps` times the four kernels of an iteration; a judged solve ends when it is over. A block a solve.
+// As `steps` times the kernels of an iteration; a judged solve ends when it is over. A block a solve.
 extern "C" __global__ void __launch_bounds__(NETWORK_THREADS)
     ht_learner_small(const __grid_constant__ ht_learner_group g, const __grid_constant__ ht_learner_batch b, const float *weights) {
   extern __shared__ float4 memory[];
@@ -96,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(NETWORK_THREADS)
   for (int64_t tile = threadIdx.x; tile < g.tiles; tile += NETWORK_THREADS) own.level[tile] = g.level[tile * g.lanes + blockIdx.x];
   __syncthreads();
   while (!idle(own)) {
-    if (mode == HT_LEARNER_SAMPLE || decision_due(own)) choose_levels(own, b, mode, my, square, picked);
+    if (decides(own, solve)) choose_levels(own, b, mode, my, square, picked);
     __syncthreads();
     iterate(own, b, shared);
     __syncthreads();
