@@ -60,6 +60,11 @@ class Panel:
             if x > W - 130: x, y = LEFT, y + 15
 
 
+def solves(row):
+    """Whether a row of the tables solves its matrix: `worth` in common.py, but for the residual, of which the row has the ratio alone."""
+    return row[10] in ("converged", "recursive_only") and row[3] >= 0.5 * row[2]
+
+
 def speeds(data):
     """By matrix, in the order of their nonzeros: FP64's time over the policy's."""
     fixed = {r[0]: r for r in data["fixed"]["rows"]}
@@ -67,7 +72,7 @@ def speeds(data):
     who = {"learned, unguarded": ("cg:learned", 5), "learned, guarded": ("guarded:learned", 5), "better of FP32, 16 bits, guarded": None, "settled": ("guarded:settled", 5)}
     series = {}
     for label, source in who.items():
-        if source and source[0] in data: series[label] = {r[0]: float(r[source[1]]) for r in data[source[0]]["rows"] if r[source[1]] not in ("-", None)}
+        if source and source[0] in data: series[label] = {r[0]: float(r[source[1]]) for r in data[source[0]]["rows"] if r[source[1]] not in ("-", None) and solves(r)}
         if not source: series[label] = {n: float(fixed[n][8].split(",")[0]) for n in names if fixed[n][8] != "-"}
     values = [v for s in series.values() for v in s.values()]
     p = Panel("Speed against own FP64, the paper's engine on the H200", (-0.5, len(names) - 0.5), (min([0.4, *values]), max([1.4, *values]) * 1.02), y_title="times FP64", bottom=118)
