@@ -23,8 +23,8 @@ typedef struct ht_option_info {
   double low, high;          /* allowed range of a number */
   const char *choices;       /* "none|jacobi|ic0" for HT_OPTION_CHOICE, else NULL */
   const char *help;          /* one line */
-  const char *
-      needs; /* "format=tilecsc|csr engine=paper": it has an effect where one of these holds; "... & ...": and one of those; NULL: always */
+  /* "format=tilecsc|csr engine=paper": it has an effect where one of these holds; "... & ...": and one of those; NULL: always. */
+  const char *needs;
 } ht_option_info;
 
 /* All at their defaults. Errors: HT_NO_MEMORY. */

@@ -256,10 +256,6 @@ static int is_universal(const ht_policy_options *options) {
   return !strcmp(options->policy, "learned") || !strcmp(options->policy, "learned:universal");
 }
 
-/* Solves that take FP64 nearly all of the iteration limit pass with levels that keep constants, the smoothest vectors of one unknown a
- * node. Of several unknowns rotations are as smooth, and no level keeps them. */
-static int is_trusted(const ht_policy_facts *f) { return f->unknowns_per_node <= 1; }
-
 /* The path in learned:FILE, else NULL. */
 static const char *learned_path(const ht_policy_options *options) {
   static const char prefix[] = "learned:";
@@ -343,7 +339,6 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
     take_chosen(options, facts, policy, why);
     ht_policy_settle(policy, facts);
     policy->by_facts = 1;
-    policy->trusted = is_trusted(facts);
     return HT_OK;
   }
   if (path) {
@@ -363,6 +358,5 @@ ht_status ht_policy_create(ht_context *ctx, const ht_policy_options *options, co
   *policy = create_constant(index, options, facts, why);
   snprintf(policy->name, sizeof policy->name, "%s", names[index]);
   policy->by_facts = !strcmp(names[index], "auto");
-  policy->trusted = policy->by_facts && is_trusted(facts);
   return HT_OK;
 }

@@ -50,9 +50,8 @@ struct ht_policy {
   int window;                /* of the kind window: ht_policy_choose_action in the place of `decide` */
   int begins_with;           /* of the kind window: which action */
   ht_policy *by_rule;        /* of the kind window: what auto would take here, which is one of the actions */
-  int by_facts;              /* auto and learned: from what the matrix is, and trusted with half of the iteration limit for that, */
-  int trusted;               /* or with all of it (solver/guard_limit.c) */
-  int interval;              /* iterations between two looks that it was made for; 0: any, and longer ones while nothing changes */
+  int by_facts; /* auto and learned: from what the matrix is, which gives them more of the iteration limit (solver/guard_limit.c) */
+  int interval; /* iterations between two looks that it was made for; 0: any, and longer ones while nothing changes */
   int threads;
 };
 

@@ -108,7 +108,7 @@ ht_status ht_compete(const ht_competition *c, ht_contest *contest) {
   int told = 0;
   *contest = (ht_contest){.rivals = c->rivals, .measured = c->measured};
   for (int number = 0; number < c->cases && !ht_stop_requested(c->ctx); number++) {
-    record records[HT_RIVALS] = {{{0}, NAN, 0}};
+    record records[HT_RIVALS] = {{{0}, 0, 0}};
     HT_TRY(c->ctx, run_case(c, number, records, &contest->rounds));
     double by = least_of(&records[HT_RIVAL_64]);
     if (!isfinite(by)) continue; /* what FP64 does not solve tells nothing */

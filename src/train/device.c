@@ -68,8 +68,8 @@ static ht_status choose(ht_trainer *t) {
   t->chosen = 0;
   if (strcmp(t->options.backend, "auto") != 0) return take(t, t->options.backend);
   for (int k = 0; k < t->matrices; k++) nonzeros += t->matrix[k]->nnz;
-  int is_paper = t->options.reward == HT_REWARD_PAPER && !only_on_cpu(&t->options); /* learned there, whatever solve would take */
-  if (is_paper ? nonzeros >= LEAST_NONZEROS : is_solved_on_device(t)) {
+  int learns_there = t->options.reward == HT_REWARD_PAPER && !only_on_cpu(&t->options); /* learned there, whatever solve would take */
+  if (learns_there ? nonzeros >= LEAST_NONZEROS : is_solved_on_device(t)) {
     t->chosen = take(t, "cuda") == HT_OK;
     if (t->chosen) return HT_OK;
     ht_log(t->ctx, HT_LOG_INFO, "training on the CPU: %s", ht_context_error(t->ctx));

@@ -180,7 +180,7 @@ double ht_saving_reward(const ht_saving *s, int right_side, ht_lane *lane) {
 }
 
 /* What an end without certified answer costs. */
-static double missed(const ht_price *price, ht_course *end) {
+static double cost_of_missing(const ht_price *price, ht_course *end) {
   if (is_there(end)) return 0;
   const ht_stand stand = {.progress = ht_price_progress(price, ht_course_true_residual(end))};
   return ht_price_missed(price, &stand);
@@ -189,7 +189,7 @@ static double missed(const ht_price *price, ht_course *end) {
 double ht_saving_time(const ht_saving *s, ht_course *end, double bytes, int64_t replacements, int64_t looks) {
   const ht_price *price = &s->price[0];
   ht_stand stand = {.iterations = end->iteration, .exact_products = replacements, .looks = looks, .bytes = bytes};
-  return ht_price_cost(price, &stand) / ht_price_cost_64(price) + missed(price, end);
+  return ht_price_cost(price, &stand) / ht_price_cost_64(price) + cost_of_missing(price, end);
 }
 
 /* ---- by level ---- */
@@ -219,5 +219,5 @@ double ht_saving_time_by_level(const ht_saving *s, ht_course *end, const int64_t
   const ht_learning_prices prices = prices_of(s, &s->price[0]);
   double time = (double)replacements * prices.exact + (double)looks * prices.look;
   for (int level = 0; level < HT_LEVELS; level++) time += (double)count[level] / (double)s->blocks * prices.iteration[level];
-  return time + missed(&s->price[0], end);
+  return time + cost_of_missing(&s->price[0], end);
 }

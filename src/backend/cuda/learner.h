@@ -5,7 +5,7 @@
 #include "backend/cuda/learner_view.h"
 
 typedef struct ht_learner_launches {
-  ht_launch act, vectors; /* the network's kernel, and the three over vectors */
+  ht_launch act, vectors; /* the network's kernel, and those over vectors */
   ht_launch small;        /* or all of them in one; grid 0: the matrix is too large for it */
 } ht_learner_launches;
 
